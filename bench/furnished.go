@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/bench/internal/report"
 )
 
-// furnish puts a cluster there: nodes that the contestant launches and pods that are on them from the beginning, so that
-// every contestant begins with the same. Then it gives the controller time to take in what there is.
+// furnish puts a cluster there: nodes that the contestant launches and pods that are on them from the beginning, so
+// that every contestant begins with the same. Then it gives the controller time to take in what there is.
 func (s *stage) furnish(ctx context.Context, l *cluster.Layout) error {
 	s.nodes = len(l.Hosts)
 	if err := s.client.CreateClaims(ctx, l); err != nil {
@@ -97,8 +97,10 @@ func (s *stage) shrink(ctx context.Context, l *cluster.Layout) (*report.Result, 
 	}
 	_, least := s.watch.Still()
 	return &report.Result{
-		Seconds: at.Sub(m.began).Seconds(), Load: m.load, Stages: s.watch.Stages(), Evictions: s.watch.Created(), LeastRunning: least,
-		CPUSeconds: used.CPUSeconds - m.used.CPUSeconds, RSSMegabytes: used.Megabytes, PeakMegabytes: used.PeakMegabytes,
+		Seconds: at.Sub(m.began).Seconds(), Load: m.load, Stages: s.watch.Stages(), Evictions: s.watch.Created(),
+		LeastRunning: least,
+		CPUSeconds:   used.CPUSeconds - m.used.CPUSeconds, RSSMegabytes: used.Megabytes,
+		PeakMegabytes: used.PeakMegabytes,
 	}, nil
 }
 
@@ -133,7 +135,8 @@ func (s *stage) drift(ctx context.Context) error {
 	_, result.LeastRunning = s.watch.Still()
 	result.Roll, result.Evictions, result.Stages = &roll, s.watch.Created(), s.watch.Stages()
 	s.add(report.Drift, result)
-	s.tell(fmt.Sprintf("the first node was chosen after %.2f s, at most %d were on their way out, the longest pause was %.2f s; never fewer than %d pods ran",
+	s.tell(fmt.Sprintf("the first node was chosen after %.2f s, at most %d were on their way out, the longest pause "+
+		"was %.2f s; never fewer than %d pods ran",
 		roll.First, roll.Most, roll.Pause, result.LeastRunning))
 	return nil
 }

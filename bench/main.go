@@ -1,6 +1,6 @@
 // Command bench gives the same work to Tenon and to its peer Karpenter, one after the other, each on a fresh lab of the
-// same kind on this machine, and compares. Each scenario is one line on standard output; progress goes to standard error,
-// and every figure to a JSON file.
+// same kind on this machine, and compares. Each scenario is one line on standard output; progress goes to standard
+// error, and every figure to a JSON file.
 //
 // It starts labs and controllers through the tenon command and the peer's executable, and ends all of them, also after
 // Ctrl-C. Nothing of the product is linked: what is measured are the programs that users run.

@@ -19,7 +19,8 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.pods != 0 || o.only != "" || o.tenonOnly || o.peerOnly || o.skipBase || o.timeout != 30*time.Minute || o.idle != time.Minute || o.logLevel != "info" {
+	if o.pods != 0 || o.only != "" || o.tenonOnly || o.peerOnly || o.skipBase || o.timeout != 30*time.Minute ||
+		o.idle != time.Minute || o.logLevel != "info" {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -95,7 +96,8 @@ func TestHelpNamesTheFlags(t *testing.T) {
 	if _, err := parse([]string{"-help"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Fatalf("got %v", err)
 	}
-	for _, name := range []string{"-tenon", "-only", "-pods", "-tenon-only", "-peer-only", "-skip-base", "-timeout", "-idle", "-quiet", "-profiles", "-keep-logs", "-log-level"} {
+	for _, name := range []string{"-tenon", "-only", "-pods", "-tenon-only", "-peer-only", "-skip-base", "-timeout",
+		"-idle", "-quiet", "-profiles", "-keep-logs", "-log-level"} {
 		if !strings.Contains(help.String(), name+" ") && !strings.Contains(help.String(), name+"\n") {
 			t.Errorf("the help does not name %s:\n%s", name, help.String())
 		}
@@ -109,8 +111,8 @@ func TestRunNeedsTenon(t *testing.T) {
 	}
 }
 
-// The peer is pinned twice: as a program for the lab and as a library. Figures of the two are only comparable if both are
-// the same release.
+// The peer is pinned twice: as a program for the lab and as a library. Figures of the two are only comparable if both
+// are the same release.
 func TestBothPinsOfThePeerAgree(t *testing.T) {
 	pin := regexp.MustCompile(`sigs\.k8s\.io/karpenter (v\S+)`)
 	var found []string

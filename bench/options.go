@@ -33,8 +33,10 @@ func parse(args []string, messages io.Writer) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.tenon, "tenon", filepath.Join("..", "bin", "tenon"), "path of the tenon executable")
-	f.StringVar(&o.only, "only", "", "run only these scenarios, separated by commas: names as in the lines (up-1000) or kinds (up, rss, idle, down, settle, drift)")
-	f.IntVar(&o.pods, "pods", 0, "do every kind of scenario with this number of pods, instead of the usual ones with 1000 and 20000")
+	f.StringVar(&o.only, "only", "", "run only these scenarios, separated by commas: names as in the lines (up-1000) "+
+		"or kinds (up, rss, idle, down, settle, drift)")
+	f.IntVar(&o.pods, "pods", 0, "do every kind of scenario with this number of pods, instead of the usual ones with "+
+		"1000 and 20000")
 	f.BoolVar(&o.tenonOnly, "tenon-only", false, "leave the peer out")
 	f.BoolVar(&o.peerOnly, "peer-only", false, "leave Tenon out")
 	f.BoolVar(&o.skipBase, "skip-base", false, "leave the run without an autoscaler out")

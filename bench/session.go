@@ -13,9 +13,9 @@ const (
 	large    = 20000
 )
 
-// session is what a contestant does on one lab: pods come, and then what its kinds of scenario say. Where the cluster is
-// furnished, nodes and pods are there already, and there is one kind with a goal: the pods that are left, or the nodes that
-// change.
+// session is what a contestant does on one lab: pods come, and then what its kinds of scenario say. Where the cluster
+// is furnished, nodes and pods are there already, and there is one kind with a goal: the pods that are left, or the
+// nodes that change.
 type session struct {
 	pods  int
 	goal  int

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/bench/internal/report"
 )
 
-// calm is how long a controller may tidy up after the last pod runs before it counts as idle; profileLength is how much of
-// a rush is profiled.
+// calm is how long a controller may tidy up after the last pod runs before it counts as idle; profileLength is how much
+// of a rush is profiled.
 const (
 	calm          = 30 * time.Second
 	profileLength = 30 * time.Second
@@ -89,8 +89,8 @@ func (s *stage) base(ctx context.Context) error {
 	return s.up(ctx)
 }
 
-// all does the scenarios of the session. Where the cluster is not furnished pods come in any case: the others begin with
-// them.
+// all does the scenarios of the session. Where the cluster is not furnished pods come in any case: the others begin
+// with them.
 func (s *stage) all(ctx context.Context) error {
 	switch {
 	case s.session.has(report.Settle):
@@ -141,7 +141,8 @@ func (s *stage) up(ctx context.Context) error {
 	s.add(report.Up, result)
 	for _, step := range cluster.Steps() {
 		if span, ok := result.Stages[step]; ok {
-			fmt.Fprintf(s.messages, "bench:   %-18s %6d  first %7.2f s  half %7.2f s  nine of ten %7.2f s  last %7.2f s\n",
+			fmt.Fprintf(s.messages, "bench:   %-18s %6d  first %7.2f s  half %7.2f s  nine of ten %7.2f s  last "+
+				"%7.2f s\n",
 				step, span.Count, span.First, span.Half, span.Most, span.Last)
 		}
 	}
@@ -223,7 +224,9 @@ func (s *stage) down(ctx context.Context) error {
 func (s *stage) await(ctx context.Context, patience time.Duration, wait cluster.Wait) error {
 	begin := time.Now()
 	return within(ctx, patience, func(ctx context.Context) error {
-		return s.watch.Await(ctx, wait, func(state string) { s.tell(fmt.Sprintf("%.0f s: %s", time.Since(begin).Seconds(), state)) })
+		return s.watch.Await(ctx, wait, func(state string) {
+			s.tell(fmt.Sprintf("%.0f s: %s", time.Since(begin).Seconds(), state))
+		})
 	})
 }
 
@@ -243,8 +246,8 @@ func (s *stage) add(kind string, r *report.Result) {
 		kind, r.Seconds, r.Nodes, r.RSSMegabytes, r.PeakMegabytes, r.CPUSeconds, r.Load))
 }
 
-// profileRush takes a profile of the first seconds in the background, if that was asked for; the returned function waits
-// for its end.
+// profileRush takes a profile of the first seconds in the background, if that was asked for; the returned function
+// waits for its end.
 func (s *stage) profileRush(ctx context.Context) (stop func()) {
 	if !s.profiled {
 		return func() {}

@@ -3,8 +3,8 @@
 // It is public and speaks only in its own plain values and in the API types; nothing of Tenon's inside leaks through
 // it. A provider is an edge: it launches, finds and ends instances and says what may be bought and at what price. It
 // decides nothing. The conformance suite in the conformance folder states, as tests, what a provider must do;
-// cloudprovider/fake is the smallest one that passes it. Package operator runs the controller with a provider, examples/provider is a
-// module of its own that does so, and docs/tasks/provider.md walks through it.
+// cloudprovider/fake is the smallest one that passes it. Package operator runs the controller with a provider,
+// examples/provider is a module of its own that does so, and docs/tasks/provider.md walks through it.
 package cloudprovider
 
 import (
@@ -55,13 +55,13 @@ type Instances interface {
 	// List finds every instance that Tenon launched and that is not gone yet.
 	List(ctx context.Context) ([]*Instance, error)
 	// Delete begins to end the instance and returns nil while it is ending; NotFound once it is gone for good, so
-	// a caller repeats Delete until it sees NotFound. owner is whose instance the caller takes it for: if it is another's
-	// by what the cloud shows, or another cluster's, nothing is ended and NotOwned says whose it is.
+	// a caller repeats Delete until it sees NotFound. owner is whose instance the caller takes it for: if it is
+	// another's by what the cloud shows, or another cluster's, nothing is ended and NotOwned says whose it is.
 	Delete(ctx context.Context, providerID string, owner Owner) error
 }
 
-// Owner is the NodeClaim that an instance was launched for. Without a UID the instance is taken for nobody's: that is what List
-// says of an instance whose claim can't be told.
+// Owner is the NodeClaim that an instance was launched for. Without a UID the instance is taken for nobody's: that is
+// what List says of an instance whose claim can't be told.
 type Owner struct{ ClaimName, ClaimUID string }
 
 // Of reports whether the claim has the same identity. A name alone proves nothing: it may come back.
@@ -89,9 +89,9 @@ type InstanceType struct {
 	// Capacity is what the machine has; Overhead is what the kubelet, the system and eviction keep of it.
 	Capacity corev1.ResourceList
 	Overhead corev1.ResourceList
-	// VolumeLimits is how many volumes a node of this type can attach, by the name of the CSI driver, as the driver will
-	// report it in the node's CSINode. A driver that is not listed has no limit. Nil is fine: a node then shows its limits
-	// only once it has joined.
+	// VolumeLimits is how many volumes a node of this type can attach, by the name of the CSI driver, as the driver
+	// will report it in the node's CSINode. A driver that is not listed has no limit. Nil is fine: a node then shows
+	// its limits only once it has joined.
 	VolumeLimits map[string]int32
 	// Offerings are the places and terms at which the type is sold.
 	Offerings []Offering
@@ -124,8 +124,9 @@ type Offering struct {
 	Available bool
 	// ReservationCapacity is how many instances of a reserved offering are left; unused for others.
 	ReservationCapacity int
-	// ReservationID names the capacity that was paid for in advance; empty for offerings without bound. It must also be the
-	// value of one of Labels, so that a claim can be pinned to it. Offerings that share a reservation share what is left.
+	// ReservationID names the capacity that was paid for in advance; empty for offerings without bound. It must also be
+	// the value of one of Labels, so that a claim can be pinned to it. Offerings that share a reservation share what is
+	// left.
 	ReservationID string
 }
 
@@ -152,11 +153,11 @@ type Instance struct {
 	CreatedAt      time.Time
 	// Terminating is set from the first Delete until the instance is gone.
 	Terminating bool
-	// Unproven says that the instance carries the cluster's name, and nothing that tells the cluster from a namesake. It is
-	// never ended unasked unless a claim accounts for it.
+	// Unproven says that the instance carries the cluster's name, and nothing that tells the cluster from a namesake.
+	// It is never ended unasked unless a claim accounts for it.
 	Unproven bool
-	// Refused are offerings that the cloud could not sell on the way to this one. Create may fill it in, so that the next
-	// plan does not count on them.
+	// Refused are offerings that the cloud could not sell on the way to this one. Create may fill it in, so that the
+	// next plan does not count on them.
 	Refused []OfferingRef
 }
 
@@ -171,7 +172,7 @@ type RepairPolicy struct {
 	Type       corev1.NodeConditionType
 	Status     corev1.ConditionStatus
 	Toleration time.Duration
-	// TerminationGracePeriod is how long the pods of such a node have to leave, at most, before they are made to: never longer than the
-	// NodeClaim's own. Zero does not wait for them; nil leaves it to the NodeClaim.
+	// TerminationGracePeriod is how long the pods of such a node have to leave, at most, before they are made to: never
+	// longer than the NodeClaim's own. Zero does not wait for them; nil leaves it to the NodeClaim.
 	TerminationGracePeriod *time.Duration
 }

@@ -21,7 +21,8 @@ type NotOwnedError struct {
 
 func (e *NotOwnedError) Error() string {
 	if e.Cluster != "" {
-		return fmt.Sprintf("instance %s is left alone: it belongs to %s, not to %s of this cluster", e.ProviderID, e.Cluster, e.Want)
+		return fmt.Sprintf("instance %s is left alone: it belongs to %s, not to %s of this cluster", e.ProviderID,
+			e.Cluster, e.Want)
 	}
 	return fmt.Sprintf("instance %s is left alone: it belongs to %s, not to %s", e.ProviderID, e.Owner, e.Want)
 }
@@ -41,11 +42,12 @@ type OfferingRef struct {
 	Type         string
 	Zone         string
 	CapacityType string
-	// Within narrows it down to offerings whose labels have this value, such as the id of a reservation or of a placement
-	// group, because there is capacity elsewhere; empty for all.
+	// Within narrows it down to offerings whose labels have this value, such as the id of a reservation or of a
+	// placement group, because there is capacity elsewhere; empty for all.
 	Within string
-	// Why is what people should know, and do, if the offering is refused for another reason than that too many want it: with
-	// the cloud's own code, and the same words for all that have the reason in common. It does not tell offerings apart.
+	// Why is what people should know, and do, if the offering is refused for another reason than that too many want it:
+	// with the cloud's own code, and the same words for all that have the reason in common. It does not tell offerings
+	// apart.
 	Why string
 }
 
@@ -59,8 +61,8 @@ func (e *NotReadyError) Error() string {
 // ThrottledError says that the cloud asks us to slow down.
 type ThrottledError struct {
 	Cause error
-	// Queued says that the cloud has not been asked: the provider lets calls wait so that it need not refuse them, and this one has
-	// not had its turn. It is asked for again and has it sooner then; nothing is wrong.
+	// Queued says that the cloud has not been asked: the provider lets calls wait so that it need not refuse them, and
+	// this one has not had its turn. It is asked for again and has it sooner then; nothing is wrong.
 	Queued bool
 }
 
@@ -94,7 +96,8 @@ func IsNotReady(err error) bool { _, ok := errors.AsType[*NotReadyError](err); r
 // IsThrottled reports whether the error, or one that it wraps, is a ThrottledError.
 func IsThrottled(err error) bool { _, ok := errors.AsType[*ThrottledError](err); return ok }
 
-// IsQueued reports whether the error, or one that it wraps, is a ThrottledError of a call that has only not had its turn yet.
+// IsQueued reports whether the error, or one that it wraps, is a ThrottledError of a call that has only not had its
+// turn yet.
 func IsQueued(err error) bool { e, ok := errors.AsType[*ThrottledError](err); return ok && e.Queued }
 
 // IsUnauthorized reports whether the error, or one that it wraps, is an UnauthorizedError.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// InterruptionAnnotation on a NodeClaim says that its instance is going to be taken away, or is as good as gone. Whoever
-// hears of that writes it: the part of a provider that listens to its cloud, or any other program. Its value is an
-// Interruption as text.
+// InterruptionAnnotation on a NodeClaim says that its instance is going to be taken away, or is as good as gone.
+// Whoever hears of that writes it: the part of a provider that listens to its cloud, or any other program. Its value is
+// an Interruption as text.
 const InterruptionAnnotation = "tenon.sh/interruption"
 
 // The kinds of interruptions that the providers of this repository tell. Another provider may have more.
@@ -21,7 +21,8 @@ const (
 	InstanceStopping        = "InstanceStopping"
 	InstanceTerminating     = "InstanceTerminating"
 	InstanceUnhealthy       = "InstanceUnhealthy"
-	// The three are what a cloud's own checks say: of the instance, of its host, and of changes that are planned for it.
+	// The three are what a cloud's own checks say: of the instance, of its host, and of changes that are planned for
+	// it.
 	InstanceStatus = "InstanceStatus"
 	SystemStatus   = "SystemStatus"
 	EventStatus    = "EventStatus"
@@ -34,8 +35,8 @@ const force = "force"
 type Interruption struct {
 	// Kind is a CamelCase word for people and metrics.
 	Kind string
-	// Deadline is when the instance stops to work; zero if nobody has set a time. The pods' new places are made ready before
-	// they are asked to leave, as far as the time allows it.
+	// Deadline is when the instance stops to work; zero if nobody has set a time. The pods' new places are made ready
+	// before they are asked to leave, as far as the time allows it.
 	Deadline time.Time
 	// Force ends the node at once, without waiting for anything on it: the machine is of no use any more.
 	Force bool
@@ -64,7 +65,8 @@ func ParseInterruption(text string) (Interruption, error) {
 	}
 	out := Interruption{Kind: words[0]}
 	if !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`).MatchString(out.Kind) {
-		return Interruption{}, fmt.Errorf("reading an interruption: %q is no kind; use a word such as %s", out.Kind, SpotInterruption)
+		return Interruption{}, fmt.Errorf("reading an interruption: %q is no kind; use a word such as %s", out.Kind,
+			SpotInterruption)
 	}
 	for _, word := range words[1:] {
 		if word == force {
@@ -73,15 +75,16 @@ func ParseInterruption(text string) (Interruption, error) {
 		}
 		at, err := time.Parse(time.RFC3339, word)
 		if err != nil {
-			return Interruption{}, fmt.Errorf("reading an interruption: %q is neither a time such as 2026-01-31T12:00:00Z nor the word %s", word, force)
+			return Interruption{}, fmt.Errorf("reading an interruption: %q is neither a time such as "+
+				"2026-01-31T12:00:00Z nor the word %s", word, force)
 		}
 		out.Deadline = at.UTC()
 	}
 	return out, nil
 }
 
-// Over is the more urgent of two interruptions: one that forces, then the one with the earlier deadline. Of two that are
-// equally urgent the first stands, so that hearing something twice changes nothing.
+// Over is the more urgent of two interruptions: one that forces, then the one with the earlier deadline. Of two that
+// are equally urgent the first stands, so that hearing something twice changes nothing.
 func (i Interruption) Over(other Interruption) Interruption {
 	switch {
 	case i.IsZero():
@@ -96,7 +99,8 @@ func (i Interruption) Over(other Interruption) Interruption {
 	return i
 }
 
-// ForLackOfCapacity reports whether the cloud wants the machine for somebody else: more of the same kind would fare no better.
+// ForLackOfCapacity reports whether the cloud wants the machine for somebody else: more of the same kind would fare no
+// better.
 func (i Interruption) ForLackOfCapacity() bool {
 	switch i.Kind {
 	case SpotInterruption, RebalanceRecommendation, ReservationInterruption:

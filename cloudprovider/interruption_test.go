@@ -17,9 +17,11 @@ func TestInterruptionText(t *testing.T) {
 	}{
 		{"", cloudprovider.Interruption{}},
 		{"RebalanceRecommendation", cloudprovider.Interruption{Kind: cloudprovider.RebalanceRecommendation}},
-		{"SpotInterruption 2026-03-01T12:00:00Z", cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption, Deadline: noon()}},
+		{"SpotInterruption 2026-03-01T12:00:00Z", cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption,
+			Deadline: noon()}},
 		{"InstanceUnhealthy force", cloudprovider.Interruption{Kind: cloudprovider.InstanceUnhealthy, Force: true}},
-		{"Preempted 2026-03-01T12:00:00Z force", cloudprovider.Interruption{Kind: "Preempted", Deadline: noon(), Force: true}},
+		{"Preempted 2026-03-01T12:00:00Z force", cloudprovider.Interruption{Kind: "Preempted", Deadline: noon(),
+			Force: true}},
 	} {
 		got, err := cloudprovider.ParseInterruption(c.text)
 		if err != nil || got != c.want {
@@ -36,7 +38,8 @@ func TestInterruptionTextOfPeople(t *testing.T) {
 	if err != nil || !got.Deadline.Equal(noon()) || got.Kind != "Preempted" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for text, word := range map[string]string{"SpotInterruption soon": "soon", "a-b": "a-b", "SpotInterruption 12:00": "12:00", "{}": "{}"} {
+	for text, word := range map[string]string{"SpotInterruption soon": "soon", "a-b": "a-b",
+		"SpotInterruption 12:00": "12:00", "{}": "{}"} {
 		if _, err := cloudprovider.ParseInterruption(text); err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%q gives %v, which does not name %q", text, err, word)
 		}
@@ -52,7 +55,8 @@ func TestInterruptionUrgency(t *testing.T) {
 	for i, less := range order {
 		for _, more := range order[i:] {
 			if less.Over(more) != more || more.Over(less) != more {
-				t.Errorf("%q and %q: the second is more urgent, got %q and %q", less, more, less.Over(more), more.Over(less))
+				t.Errorf("%q and %q: the second is more urgent, got %q and %q", less, more, less.Over(more),
+					more.Over(less))
 			}
 		}
 	}

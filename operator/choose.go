@@ -94,12 +94,14 @@ func (c *choice) check(f *pflag.FlagSet) error {
 			return fmt.Errorf("cloud %q is chosen by --%s, which it does not register", one.Name, by)
 		}
 		if by := c.chooser(one); by != nil && (by.Value.Type() != "string" || by.DefValue != "") {
-			return fmt.Errorf("cloud %q is chosen by --%s, which is no text that is empty by default: it would always be chosen", one.Name, by.Name)
+			return fmt.Errorf("cloud %q is chosen by --%s, which is no text that is empty by default: it would "+
+				"always be chosen", one.Name, by.Name)
 		}
 		var taken error
 		c.own[one.Name].VisitAll(func(flag *pflag.Flag) {
 			if f.Lookup(flag.Name) != flag {
-				taken = fmt.Errorf("cloud %q registers --%s, which the controller or another cloud has", one.Name, flag.Name)
+				taken = fmt.Errorf("cloud %q registers --%s, which the controller or another cloud has",
+					one.Name, flag.Name)
 			}
 		})
 		if taken != nil {
@@ -161,8 +163,8 @@ func (c *choice) withoutEffect() []string {
 	return out
 }
 
-// elsewhere says, by the kinds of the clouds that are not used, how they would be. A cluster at AWS whose controller was not told its
-// name runs with simulated nodes, and the log has to say so of its pools.
+// elsewhere says, by the kinds of the clouds that are not used, how they would be. A cluster at AWS whose controller
+// was not told its name runs with simulated nodes, and the log has to say so of its pools.
 func (c *choice) elsewhere() map[cluster.ClassRef]string {
 	out := map[cluster.ClassRef]string{}
 	for _, other := range c.others() {
@@ -174,7 +176,8 @@ func (c *choice) elsewhere() map[cluster.ClassRef]string {
 	return out
 }
 
-// wayTo says what the controller must be given to use a cloud. A cloud that was chosen by hand holds whatever other settings say.
+// wayTo says what the controller must be given to use a cloud. A cloud that was chosen by hand holds whatever other
+// settings say.
 func (c *choice) wayTo(to *Cloud) string {
 	byHand := "--cloud-provider=" + to.Name
 	by := c.chooser(to)
@@ -191,8 +194,9 @@ func (c *choice) wayTo(to *Cloud) string {
 // asking bounds the question of tellOthers: the start does not wait for a warning.
 const asking = 5 * time.Second
 
-// tellOthers warns at the start that there are NodeClasses of a cloud that is not used, although a setting would have chosen it: that
-// is easily forgotten. Whether there are is only asked for the warning: a cluster that does not know them, or does not tell, is fine.
+// tellOthers warns at the start that there are NodeClasses of a cloud that is not used, although a setting would have
+// chosen it: that is easily forgotten. Whether there are is only asked for the warning: a cluster that does not know
+// them, or does not tell, is fine.
 func (c *choice) tellOthers(ctx context.Context, api client.Reader, log logr.Logger) {
 	ctx, done := context.WithTimeout(ctx, asking)
 	defer done()

@@ -28,7 +28,8 @@ func TestTheOtherCloudIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	ec2, simulated := cluster.ClassRef{Group: awsv1.Group, Kind: awsv1.Kind}, cluster.ClassRef{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind}
+	ec2, simulated := cluster.ClassRef{Group: awsv1.Group, Kind: awsv1.Kind},
+		cluster.ClassRef{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind}
 	for _, tc := range []struct {
 		args    string
 		classes int
@@ -53,11 +54,13 @@ func TestTheOtherCloudIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.cloud.tellOthers(t.Context(), made.Build(), log)
-		if got := strings.Contains(out.String(), `"fix"="give the controller `+tc.words+`"`); got != tc.warned || !tc.warned && out.Len() > 0 {
+		if got := strings.Contains(out.String(), `"fix"="give the controller `+tc.words+`"`); got != tc.warned ||
+			!tc.warned && out.Len() > 0 {
 			t.Errorf("%+v: the log has %q", tc, out.String())
 		}
 		hints := o.cloud.elsewhere()
-		if want := "the controller runs with --cloud-provider=" + o.cloud.name + "; give it " + tc.words; len(hints) != 1 || hints[tc.hint] != want {
+		if want := "the controller runs with --cloud-provider=" + o.cloud.name + "; give it " +
+			tc.words; len(hints) != 1 || hints[tc.hint] != want {
 			t.Errorf("%+v: the hints are %v", tc, hints)
 		}
 	}

@@ -10,12 +10,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest"
 )
 
-// newClock makes the clock that plans go by. If the API server's is set while we run, this replica ends and begins anew: all that it
-// remembers goes by the time before.
+// newClock makes the clock that plans go by. If the API server's is set while we run, this replica ends and begins
+// anew: all that it remembers goes by the time before.
 func newClock(lost func(error)) *ingest.ServerClock {
 	clock := ingest.NewServerClock()
 	clock.Stepped = func(by time.Duration) {
-		lost(fmt.Errorf("the API server's clock was set by %s, or another API server has another time: this replica ends, to begin anew by that time", by.Round(time.Second)))
+		lost(fmt.Errorf("the API server's clock was set by %s, or another API server has another time: this replica "+
+			"ends, to begin anew by that time", by.Round(time.Second)))
 	}
 	return clock
 }
@@ -34,7 +35,8 @@ func settle(mgr manager.Manager, clock *ingest.ServerClock) error {
 		return err
 	}
 	if off := time.Since(clock.Now()); off.Abs() > time.Minute {
-		mgr.GetLogger().Info("the clock of this machine and that of the API server differ; going by the API server's", "ahead", off.Round(time.Second).String())
+		mgr.GetLogger().Info("the clock of this machine and that of the API server differ; going by the API server's",
+			"ahead", off.Round(time.Second).String())
 	}
 	return nil
 }

@@ -19,14 +19,14 @@ type Cloud struct {
 	Kinds Kinds
 	// Settings are its own.
 	Settings Settings
-	// Labels are the labels that it decides. They must be known before any NodeClass is there, because pools are judged by them. It is
-	// called once the settings are read.
+	// Labels are the labels that it decides. They must be known before any NodeClass is there, because pools are judged
+	// by them. It is called once the settings are read.
 	Labels func() Labels
-	// Provisioners says what Provisioners, the kind before NodePool, mean here; nil if nothing is made of them. It is called once the
-	// settings are read.
+	// Provisioners says what Provisioners, the kind before NodePool, mean here; nil if nothing is made of them. It is
+	// called once the settings are read.
 	Provisioners func() Provisioners
-	// Build makes the provider and adds what works in its background to the host's manager. The caches of the manager are not filled
-	// yet.
+	// Build makes the provider and adds what works in its background to the host's manager. The caches of the manager
+	// are not filled yet.
 	Build func(ctx context.Context, host *Host) (cloudprovider.Provider, error)
 }
 
@@ -40,8 +40,8 @@ type Kinds struct {
 
 // Settings are those of a cloud. The zero value has none.
 type Settings struct {
-	// Register adds its flags. Each has an environment variable, too: its name in capitals, with underscores. What they hold counts only
-	// if the cloud is chosen.
+	// Register adds its flags. Each has an environment variable, too: its name in capitals, with underscores. What they
+	// hold counts only if the cloud is chosen.
 	Register func(*pflag.FlagSet)
 	// Validate is called if the cloud is chosen, once its settings are read. An error names the flag and the fix.
 	Validate func() error
@@ -55,20 +55,24 @@ type Settings struct {
 
 // Labels are what a cloud adds to the labels of the contract.
 type Labels struct {
-	// WellKnown are labels that an instance type or an offering decides, so that pools may require them although they are in a
-	// restricted domain. Zone, region, instance type, architecture, operating system and capacity type need not be among them.
+	// WellKnown are labels that an instance type or an offering decides, so that pools may require them although they
+	// are in a restricted domain. Zone, region, instance type, architecture, operating system and capacity type need
+	// not be among them.
 	WellKnown []string
 	// RestrictedDomains are domains, with their subdomains, whose other labels are the cloud's own.
 	RestrictedDomains []string
 }
 
-// Provisioners says what Provisioners mean on a cloud: a NodePool, and a NodeClass of one of the kinds that this repository has.
+// Provisioners says what Provisioners mean on a cloud: a NodePool, and a NodeClass of one of the kinds that this
+// repository has.
 type Provisioners struct {
 	// NodeClass is the kind of NodeClass that they get: EC2NodeClass or KWOKNodeClass.
 	NodeClass schema.GroupKind
-	// ClusterName is what selectors and the role follow from that a Provisioner does not give. Only EC2NodeClasses need it.
+	// ClusterName is what selectors and the role follow from that a Provisioner does not give. Only EC2NodeClasses need
+	// it.
 	ClusterName string
-	// InstanceProfile is the one of nodes whose Provisioner names none; empty for the role KarpenterNodeRole-<ClusterName>.
+	// InstanceProfile is the one of nodes whose Provisioner names none; empty for the role
+	// KarpenterNodeRole-<ClusterName>.
 	InstanceProfile string
 }
 
@@ -78,7 +82,8 @@ func (c *Cloud) check() error {
 		field   string
 		missing bool
 	}{
-		{"Name", c.Name == ""}, {"Kinds.AddToScheme", c.Kinds.AddToScheme == nil}, {"Kinds.NodeClasses", len(c.Kinds.NodeClasses) == 0},
+		{"Name", c.Name == ""}, {"Kinds.AddToScheme", c.Kinds.AddToScheme == nil},
+		{"Kinds.NodeClasses", len(c.Kinds.NodeClasses) == 0},
 		{"Build", c.Build == nil},
 	} {
 		if required.missing {

@@ -15,8 +15,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// twoClouds are one that a setting chooses and one that is used without. They have the names and kinds of those in this repository, which
-// can't be imported here.
+// twoClouds are one that a setting chooses and one that is used without. They have the names and kinds of those in this
+// repository, which can't be imported here.
 func twoClouds() []Cloud {
 	var name string
 	var isolated bool
@@ -24,8 +24,9 @@ func twoClouds() []Cloud {
 		return nil, errors.New("there is no such cloud")
 	}
 	return []Cloud{{
-		Name:  "aws",
-		Kinds: Kinds{AddToScheme: awsv1.AddToScheme, NodeClasses: []schema.GroupVersionKind{awsv1.GroupVersion().WithKind(awsv1.Kind)}},
+		Name: "aws",
+		Kinds: Kinds{AddToScheme: awsv1.AddToScheme,
+			NodeClasses: []schema.GroupVersionKind{awsv1.GroupVersion().WithKind(awsv1.Kind)}},
 		Settings: Settings{
 			Register: func(f *pflag.FlagSet) {
 				f.StringVar(&name, "cluster-name", "", "")
@@ -45,8 +46,9 @@ func twoClouds() []Cloud {
 		},
 		Build: build,
 	}, {
-		Name:  "kwok",
-		Kinds: Kinds{AddToScheme: kwokv1alpha1.AddToScheme, NodeClasses: []schema.GroupVersionKind{kwokv1alpha1.GroupVersion().WithKind(kwokv1alpha1.Kind)}},
+		Name: "kwok",
+		Kinds: Kinds{AddToScheme: kwokv1alpha1.AddToScheme,
+			NodeClasses: []schema.GroupVersionKind{kwokv1alpha1.GroupVersion().WithKind(kwokv1alpha1.Kind)}},
 		Settings: Settings{Register: func(f *pflag.FlagSet) {
 			f.String("instance-types-file-path", "", "")
 		}},
@@ -130,7 +132,8 @@ func TestUnknownGatesOfACloudAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		unknown := o.unknownGates()
-		if want == "" && len(unknown) > 0 || want != "" && (len(unknown) != 1 || unknown[0].text != want || !unknown[0].needed) {
+		if want == "" && len(unknown) > 0 || want != "" && (len(unknown) != 1 || unknown[0].text != want ||
+			!unknown[0].needed) {
 			t.Errorf("%s: %+v, want %q", args, unknown, want)
 		}
 	}
@@ -164,7 +167,9 @@ func TestACloudMustBeWhole(t *testing.T) {
 			c[0].Settings.Register = func(f *pflag.FlagSet) { f.String("zone", "a", "") }
 			c[0].Settings.ChosenBy = "zone"
 		},
-		`cloud "kwok" registers --metrics-port`: func(c []Cloud) { c[1].Settings.Register = func(f *pflag.FlagSet) { f.Int("metrics-port", 0, "") } },
+		`cloud "kwok" registers --metrics-port`: func(c []Cloud) {
+			c[1].Settings.Register = func(f *pflag.FlagSet) { f.Int("metrics-port", 0, "") }
+		},
 	} {
 		clouds := twoClouds()
 		spoil(clouds)
@@ -184,7 +189,8 @@ func TestACloudMustBeWhole(t *testing.T) {
 }
 
 func TestWhatProvisionersMeanOnACloud(t *testing.T) {
-	p := Provisioners{NodeClass: schema.GroupKind{Group: awsv1.Group, Kind: awsv1.Kind}, ClusterName: "prod", InstanceProfile: "nodes"}
+	p := Provisioners{NodeClass: schema.GroupKind{Group: awsv1.Group, Kind: awsv1.Kind}, ClusterName: "prod",
+		InstanceProfile: "nodes"}
 	target, err := translation(p)
 	if err != nil || target.Cloud != "aws" || target.Cluster != "prod" || target.InstanceProfile != "nodes" {
 		t.Errorf("%+v, %v", target, err)
@@ -202,7 +208,8 @@ func TestWhatProvisionersMeanOnACloud(t *testing.T) {
 func TestLabelsOfACloudAreKnown(t *testing.T) {
 	clouds := twoClouds()
 	labels := known(clouds[0].labels())
-	if !labels.IsWellKnown(awsv1.InstanceFamilyLabelKey) || labels.IsRestricted(awsv1.InstanceFamilyLabelKey) || !labels.IsRestricted(awsv1.Group+"/own") {
+	if !labels.IsWellKnown(awsv1.InstanceFamilyLabelKey) || labels.IsRestricted(awsv1.InstanceFamilyLabelKey) ||
+		!labels.IsRestricted(awsv1.Group+"/own") {
 		t.Errorf("the labels are %+v", labels)
 	}
 	if labels := known(clouds[1].labels()); labels.IsRestricted(awsv1.Group + "/own") {

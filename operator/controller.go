@@ -49,8 +49,8 @@ with underscores for dashes. A flag wins over the environment.`,
 	return cmd
 }
 
-// lazyCollector is how much the heap may grow, in percent of what is alive, before the collector runs: each plan leaves a
-// snapshot behind, and twice Go's own figure halves what is spent on clearing them away.
+// lazyCollector is how much the heap may grow, in percent of what is alive, before the collector runs: each plan leaves
+// a snapshot behind, and twice Go's own figure halves what is spent on clearing them away.
 const lazyCollector = 200
 
 // tuneCollector tells the garbage collector what memory it may use. GOGC, where it is set, is obeyed.
@@ -98,7 +98,8 @@ func (d *deps) host() *Host {
 	}
 	return &Host{
 		Manager: d.mgr, Client: tolerant.Client{Client: d.mgr.GetClient()}, Config: d.config, Metrics: metrics.Registry,
-		ClusterState: !d.o.disableObserve, Events: d.events, Now: d.clock.Now, Leading: leading, Enabled: d.o.gates.Enabled,
+		ClusterState: !d.o.disableObserve, Events: d.events, Now: d.clock.Now, Leading: leading,
+		Enabled:        d.o.gates.Enabled,
 		CatalogChanged: d.catalogChanged.send, Refused: d.refusals.now, Failed: d.failures.add,
 	}
 }
@@ -146,7 +147,8 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	on := &deps{
-		config: config, mgr: mgr, clock: clock, events: events, o: o, catalogChanged: newWakeup(), refusals: &refusals{},
+		config: config, mgr: mgr, clock: clock, events: events, o: o, catalogChanged: newWakeup(),
+		refusals: &refusals{},
 		failures: &failures{}, planner: o.planner, term: term, lost: lost, leads: o.leads(term),
 	}
 	hook, err := addWebhook(ctx, on)

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// Gates are feature gates that a flag turns on and off: Name=true,Other=false. Gates that do not exist are told and ignored, so that a
-// deployment of a newer version starts.
+// Gates are feature gates that a flag turns on and off: Name=true,Other=false. Gates that do not exist are told and
+// ignored, so that a deployment of a newer version starts.
 type Gates struct {
 	flag, usage string
 	defaults    map[string]bool
@@ -57,8 +57,8 @@ func (g *Gates) read() error {
 type unknownGate struct {
 	// text names the gate that is probably meant, or all that there are.
 	text string
-	// needed says that whoever wrote the setting relies on it: the gate is turned on, or a gate that is on by default is
-	// probably meant. A gate that is turned off is off here anyway; the values of a newer Karpenter have such gates.
+	// needed says that whoever wrote the setting relies on it: the gate is turned on, or a gate that is on by default
+	// is probably meant. A gate that is turned off is off here anyway; the values of a newer Karpenter have such gates.
 	needed bool
 }
 
@@ -77,7 +77,8 @@ func (g *Gates) unknown() []unknownGate {
 			fix = "did you mean " + meant + "?"
 			needed = needed || g.defaults[meant]
 		}
-		out = append(out, unknownGate{fmt.Sprintf("--%s: %q is not a gate of this version; %s", g.flag, name, fix), needed})
+		out = append(out, unknownGate{fmt.Sprintf("--%s: %q is not a gate of this version; %s", g.flag, name, fix),
+			needed})
 	}
 	return out
 }
@@ -114,7 +115,8 @@ func idleGates(gates *Gates, cloud *Cloud) []string {
 func instead(gate string) string {
 	switch gate {
 	case "TerminateFirstDrift", "TerminateFirstRepair":
-		return ": a node goes only once its replacement is ready; where there is no room for one, raise limits.nodes of the NodePool, or delete the NodeClaim"
+		return ": a node goes only once its replacement is ready; where there is no room for one, raise limits.nodes " +
+			"of the NodePool, or delete the NodeClaim"
 	case "PodDeletionCostManagement":
 		return ": the annotation controller.kubernetes.io/pod-deletion-cost is read and never written; set it yourself"
 	}

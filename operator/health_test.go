@@ -33,8 +33,8 @@ func TestReadyOnceTheCachesAreFilled(t *testing.T) {
 	}
 }
 
-// TestReadyWhileTheCachesNeedIt: a Service leads to replicas that are ready. One whose lists wait for its own conversions
-// would otherwise wait for ever.
+// TestReadyWhileTheCachesNeedIt: a Service leads to replicas that are ready. One whose lists wait for its own
+// conversions would otherwise wait for ever.
 func TestReadyWhileTheCachesNeedIt(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	must := false

@@ -33,14 +33,16 @@ type Host struct {
 
 	// Now is the time of the API server, by which everything is decided.
 	Now func() time.Time
-	// Leading says whether this replica may change something now. Whatever changes something in the cloud asks right before.
+	// Leading says whether this replica may change something now. Whatever changes something in the cloud asks right
+	// before.
 	Leading func() bool
 	// Enabled says whether a gate of --feature-gates is on.
 	Enabled func(gate string) bool
-	// CatalogChanged says that prices, or what the cloud sells, have changed: the catalog is asked for again. It never waits.
+	// CatalogChanged says that prices, or what the cloud sells, have changed: the catalog is asked for again. It never
+	// waits.
 	CatalogChanged func()
-	// Refused returns which offerings the core leaves alone now, because the cloud could not sell them a while ago. It must not be called
-	// by Build: nothing runs then.
+	// Refused returns which offerings the core leaves alone now, because the cloud could not sell them a while ago. It
+	// must not be called by Build: nothing runs then.
 	Refused func() func(cloudprovider.OfferingRef) bool
 	// Failed tells of a panic in the provider's background that was contained, with the stack.
 	Failed func(problem, stack string)
@@ -51,7 +53,8 @@ type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
-// refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before anything runs.
+// refusals hands on what the core holds against offerings. The provider is built before the core, which sets it before
+// anything runs.
 type refusals struct {
 	ask atomic.Pointer[func() func(cloudprovider.OfferingRef) bool]
 }
@@ -64,7 +67,8 @@ func (r *refusals) now() func(cloudprovider.OfferingRef) bool {
 	return func(cloudprovider.OfferingRef) bool { return false }
 }
 
-// failures hands on what has failed in the provider's background and was contained. Who tells people of it is built after the provider.
+// failures hands on what has failed in the provider's background and was contained. Who tells people of it is built
+// after the provider.
 type failures struct {
 	tell atomic.Pointer[func(plan.PlannerFailure)]
 }
@@ -73,7 +77,8 @@ type failures struct {
 func (f *failures) add(broken, stack string) {
 	tell := f.tell.Load()
 	if tell == nil {
-		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in Tenon, please report it", "step", plan.StepCloud, "stack", stack)
+		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in Tenon, please "+
+			"report it", "step", plan.StepCloud, "stack", stack)
 		return
 	}
 	(*tell)(plan.PlannerFailure{Step: plan.StepCloud, Panic: broken, Stack: stack})

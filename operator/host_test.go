@@ -29,8 +29,9 @@ func TestWhatAHostHands(t *testing.T) {
 		t.Fatal(err)
 	}
 	on := &deps{
-		mgr: onlyClient{c: fake.NewClientBuilder().Build()}, clock: ingest.NewServerClock(), o: o, catalogChanged: newWakeup(),
-		refusals: &refusals{}, failures: &failures{}, term: lease.NewTerm(),
+		mgr: onlyClient{c: fake.NewClientBuilder().Build()}, clock: ingest.NewServerClock(), o: o,
+		catalogChanged: newWakeup(),
+		refusals:       &refusals{}, failures: &failures{}, term: lease.NewTerm(),
 	}
 	host := on.host()
 	if !host.Leading() {
@@ -60,7 +61,8 @@ func TestWhatAHostHands(t *testing.T) {
 	var told plan.PlannerFailure
 	tell := func(b plan.PlannerFailure) { told = b }
 	on.failures.tell.Store(&tell)
-	if host.Failed("broken", "the stack"); told.Panic != "broken" || told.Stack != "the stack" || told.Step != plan.StepCloud {
+	if host.Failed("broken", "the stack"); told.Panic != "broken" || told.Stack != "the stack" ||
+		told.Step != plan.StepCloud {
 		t.Errorf("people are told %+v", told)
 	}
 	if _, ok := host.Client.(tolerant.Client); !ok || host.Metrics == nil || host.Now == nil {

@@ -44,7 +44,8 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 		return fmt.Errorf("cloud %q has built no provider", cloud.Name)
 	}
 	if provider.Name() != cloud.Name {
-		return fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name, provider.Name())
+		return fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name,
+			provider.Name())
 	}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, cloud, provider, repair)
@@ -71,8 +72,10 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 		return err
 	}
 	main := &loop.Loop{
-		World: book, IsLeader: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair), Planner: on.planner,
-		Recorder: o.recorder(mgr.GetLogger()), Version: version.Name(), Liveness: &loop.Liveness{Now: time.Now}, Actor: actor,
+		World: book, IsLeader: on.leads, Now: on.clock.Now, Observer: observer, Policy: o.policy(repair),
+		Planner:  on.planner,
+		Recorder: o.recorder(mgr.GetLogger()), Version: version.Name(), Liveness: &loop.Liveness{Now: time.Now},
+		Actor: actor,
 	}
 	if err := errors.Join(addWatch(on, main, book), addOlderKinds(on, cloud)); err != nil {
 		return err
@@ -86,7 +89,8 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 			func(ctx context.Context) error { return book.KeepCatalogs(ctx, watched) },
 			func(ctx context.Context) error { return book.KeepInventory(ctx, watched, tellTrouble(mgr.GetLogger())) },
 			func(ctx context.Context) error {
-				return book.KeepDrift(ctx, watched, tolerant.Reader{Reader: mgr.GetClient()}, tellDriftTrouble(mgr.GetLogger()))
+				return book.KeepDrift(ctx, watched, tolerant.Reader{Reader: mgr.GetClient()},
+					tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
 }
@@ -97,7 +101,8 @@ func newActor(on *deps, book *ingest.Book, cloud cloudprovider.Instances) (*actu
 	if err != nil {
 		return nil, err
 	}
-	return &actuate.Actor{Client: tolerant.Client{Client: writes}, Live: tolerant.Reader{Reader: on.mgr.GetAPIReader()}, Cloud: cloud, Now: on.clock.Now, Names: book.Names}, nil
+	return &actuate.Actor{Client: tolerant.Client{Client: writes}, Live: tolerant.Reader{Reader: on.mgr.GetAPIReader()},
+		Cloud: cloud, Now: on.clock.Now, Names: book.Names}, nil
 }
 
 // catchUp waits until all NodeClaims and Nodes are known, but not for ever.
@@ -123,7 +128,8 @@ func addWatch(on *deps, main *loop.Loop, book *ingest.Book) error {
 		return err
 	}
 	if on.o.enableProfiling && on.o.metricsPort != 0 {
-		if err := on.mgr.AddMetricsServerExtraHandler(snapshotPath, snapshotPage(book.Snapshot, main.Policy)); err != nil {
+		if err := on.mgr.AddMetricsServerExtraHandler(snapshotPath, snapshotPage(book.Snapshot,
+			main.Policy)); err != nil {
 			return err
 		}
 	}
@@ -146,9 +152,10 @@ func newBook(on *deps, cloud *Cloud, provider cloudprovider.Provider, repair dis
 func addObserver(on *deps, cloud *Cloud, provider cloudprovider.Provider) (*observe.Observer, error) {
 	mgr, o := on.mgr, on.o
 	observer := observe.New(mgr.GetLogger(), on.events, metrics.Registry, on.clock.Now, observe.Options{
-		ClusterState: !o.disableObserve, Version: version.Name(), Commit: version.Commit(), NodeClasses: provider.NodeClasses(),
-		Elsewhere:  o.cloud.elsewhere(),
-		NodeLabels: cloud.labels().WellKnown,
+		ClusterState: !o.disableObserve, Version: version.Name(), Commit: version.Commit(),
+		NodeClasses: provider.NodeClasses(),
+		Elsewhere:   o.cloud.elsewhere(),
+		NodeLabels:  cloud.labels().WellKnown,
 	})
 	for path, page := range decisions(o, observer) {
 		if err := mgr.AddMetricsServerExtraHandler(path, page); err != nil {
@@ -163,11 +170,13 @@ func (o *options) policy(repair disrupt.RepairSettings) plan.Policy {
 	return plan.Policy{
 		BatchIdle: o.batchIdle, BatchMax: o.batchMax,
 		Lifecycle: lifecycle.Settings{
-			LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout, InitializationTimeout: o.initTimeout,
+			LaunchTimeout: o.launchTimeout, RegistrationTimeout: o.registrationTimeout,
+			InitializationTimeout: o.initTimeout,
 		},
 		Placement: plan.PlacementMode(o.placement), StaticCapacity: o.gates.Enabled(gateStaticCapacity), Repair: repair,
-		Disrupt:  o.disruption.settings(o.gates.Enabled(gateSpotToSpot)),
-		Schedule: schedule.Settings{IgnorePreferences: o.preferencePolicy == "Ignore", RelaxMinValues: o.minValuesPolicy == "BestEffort"},
+		Disrupt: o.disruption.settings(o.gates.Enabled(gateSpotToSpot)),
+		Schedule: schedule.Settings{IgnorePreferences: o.preferencePolicy == "Ignore",
+			RelaxMinValues: o.minValuesPolicy == "BestEffort"},
 	}
 }
 
@@ -231,7 +240,8 @@ func pause(ctx context.Context, d time.Duration) error {
 func tellTrouble(log logr.Logger) func(error) {
 	return func(err error) {
 		if err != nil {
-			log.Error(err, "the cloud does not say what it runs; nodes and instances that nobody claims are not looked for until it does")
+			log.Error(err, "the cloud does not say what it runs; nodes and instances that nobody claims are not "+
+				"looked for until it does")
 			return
 		}
 		log.Info("the cloud says again what it runs")
@@ -242,7 +252,8 @@ func tellTrouble(log logr.Logger) func(error) {
 func tellDriftTrouble(log logr.Logger) func(error) {
 	return func(err error) {
 		if err != nil {
-			log.Error(err, "the cloud does not say whether instances have drifted; what it said last is believed until it does")
+			log.Error(err, "the cloud does not say whether instances have drifted; what it said last is believed "+
+				"until it does")
 			return
 		}
 		log.Info("the cloud says again whether instances have drifted")

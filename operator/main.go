@@ -17,10 +17,11 @@ import (
 	"github.com/tenon-sh/tenon/internal/version"
 )
 
-// Main is all of a program that runs the controller on one of the clouds. Without --cloud-provider it is the first that its own settings
-// choose, and the last if none is chosen.
+// Main is all of a program that runs the controller on one of the clouds. Without --cloud-provider it is the first that
+// its own settings choose, and the last if none is chosen.
 //
-// The program takes the controller's flags, with the command "controller" before them or without, and has the command "version".
+// The program takes the controller's flags, with the command "controller" before them or without, and has the command
+// "version".
 func Main(clouds ...Cloud) {
 	root, controller := newProgram(filepath.Base(os.Args[0]), clouds...)
 	root.SetArgs(alone(controller, os.Args[1:]))
@@ -39,7 +40,8 @@ func alone(controller *cobra.Command, given []string) []string {
 func newProgram(name string, clouds ...Cloud) (root, controller *cobra.Command) {
 	controller = NewCommand(clouds...)
 	root = &cobra.Command{
-		Use: name, Short: controller.Short, Long: "Run the autoscaler. Without a command the flags are those of the command controller.",
+		Use: name, Short: controller.Short, Long: "Run the autoscaler. Without a command the flags are those of the " +
+			"command controller.",
 		SilenceErrors: true, SilenceUsage: true, Version: version.Name(),
 	}
 	root.AddCommand(controller, version.NewCommand())
@@ -60,8 +62,9 @@ func Execute(root *cobra.Command) {
 	}
 }
 
-// Arguments are what a program's root command is given, from what the program was given. In a pod a program without a command is the
-// controller, as Karpenter's is, so that its Deployment fits, with flags and without. Karpenter takes one dash for two.
+// Arguments are what a program's root command is given, from what the program was given. In a pod a program without a
+// command is the controller, as Karpenter's is, so that its Deployment fits, with flags and without. Karpenter takes
+// one dash for two.
 func Arguments(controller *cobra.Command, given []string) []string {
 	_, inPod := os.LookupEnv("KUBERNETES_SERVICE_HOST")
 	if inPod && (len(given) == 0 || isFlag(controller, given[0])) {

@@ -51,7 +51,8 @@ func TestAProgramOfItsOwn(t *testing.T) {
 	controller := NewCommand(twoClouds()...)
 	for _, c := range []struct{ given, want []string }{
 		{nil, []string{"controller"}},
-		{[]string{"-log-level=debug", "--metrics-port", "0"}, []string{"controller", "--log-level=debug", "--metrics-port", "0"}},
+		{[]string{"-log-level=debug", "--metrics-port", "0"}, []string{"controller", "--log-level=debug",
+			"--metrics-port", "0"}},
 		{[]string{"controller", "-log-level=debug"}, []string{"controller", "--log-level=debug"}},
 		{[]string{"version", "-o", "json"}, []string{"version", "-o", "json"}},
 		{[]string{"--version"}, []string{"--version"}},

@@ -41,8 +41,10 @@ func restConfig(o *options) (*rest.Config, error) {
 	return config, nil
 }
 
-// newManager makes the manager. term is how long this replica leads; lost is told when another has taken the lease from it.
-func newManager(config *rest.Config, cloud *Cloud, o *options, term *lease.Term, lost func(error)) (manager.Manager, error) {
+// newManager makes the manager. term is how long this replica leads; lost is told when another has taken the lease from
+// it.
+func newManager(config *rest.Config, cloud *Cloud, o *options, term *lease.Term, lost func(error)) (manager.Manager,
+	error) {
 	scheme, err := newScheme(cloud)
 	if err != nil {
 		return nil, err
@@ -59,9 +61,10 @@ func newManager(config *rest.Config, cloud *Cloud, o *options, term *lease.Term,
 	}
 	lasts := lease.Lasts
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                  scheme,
-		Cache:                   cache.Options{DefaultTransform: ingest.Strip, NewInformer: ingest.NewInformer},
-		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}}, // see package tolerant
+		Scheme: scheme,
+		Cache:  cache.Options{DefaultTransform: ingest.Strip, NewInformer: ingest.NewInformer},
+		// see package tolerant
+		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics:                 metricsOptions(o),
 		HealthProbeBindAddress:  address(o.bindAddress, o.healthProbePort),
 		LeaderElection:          !o.disableElection,
@@ -136,10 +139,12 @@ func checkCRDs(mgr manager.Manager, kinds []schema.GroupVersionKind) error {
 	for _, gvk := range kinds {
 		_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first (kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
+			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first "+
+				"(kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
 		}
 		if err != nil {
-			return fmt.Errorf("asking the cluster at %s what it serves (check --kubeconfig): %w", mgr.GetConfig().Host, err)
+			return fmt.Errorf("asking the cluster at %s what it serves (check --kubeconfig): %w",
+				mgr.GetConfig().Host, err)
 		}
 	}
 	return nil
@@ -160,6 +165,7 @@ func newScheme(cloud *Cloud) (*runtime.Scheme, error) {
 
 // requiredKinds are those that the API server must serve.
 func (c *Cloud) requiredKinds() []schema.GroupVersionKind {
-	return append([]schema.GroupVersionKind{v1.GroupVersion().WithKind("NodePool"), v1.GroupVersion().WithKind("NodeClaim")},
+	return append([]schema.GroupVersionKind{v1.GroupVersion().WithKind("NodePool"),
+		v1.GroupVersion().WithKind("NodeClaim")},
 		c.Kinds.NodeClasses...)
 }

@@ -17,7 +17,8 @@ func addOlderKinds(on *deps, cloud *Cloud) error {
 		return nil
 	}
 	if cloud.Provisioners == nil {
-		on.mgr.GetLogger().Info("Provisioners and AWSNodeTemplates are left alone: they mean nothing on this cloud", "provider", cloud.Name)
+		on.mgr.GetLogger().Info("Provisioners and AWSNodeTemplates are left alone: they mean nothing on this cloud",
+			"provider", cloud.Name)
 		return nil
 	}
 	target, err := translation(cloud.Provisioners())
@@ -33,7 +34,8 @@ func addOlderKinds(on *deps, cloud *Cloud) error {
 		return fmt.Errorf("adding the controller of older kinds: %w", err)
 	}
 	for _, kind := range unknown {
-		on.mgr.GetLogger().Info("the cluster does not serve a kind of an older generation; install its CustomResourceDefinition and restart to use it", "kind", kind)
+		on.mgr.GetLogger().Info("the cluster does not serve a kind of an older generation; install its "+
+			"CustomResourceDefinition and restart to use it", "kind", kind)
 	}
 	return nil
 }
@@ -47,7 +49,8 @@ func translation(p Provisioners) (translate.Target, error) {
 	case p.NodeClass.Group == kwokv1alpha1.Group && p.NodeClass.Kind == kwokv1alpha1.Kind:
 		out.Cloud = translate.KWOK
 	default:
-		return out, fmt.Errorf("no Provisioner can be given a %s: there are %s and %s", p.NodeClass, awsv1.Kind, kwokv1alpha1.Kind)
+		return out, fmt.Errorf("no Provisioner can be given a %s: there are %s and %s", p.NodeClass, awsv1.Kind,
+			kwokv1alpha1.Kind)
 	}
 	return out, nil
 }

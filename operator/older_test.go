@@ -33,7 +33,8 @@ func TestOlderKindsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestOlderKindsMeanNothingOnMostClouds: only those of this repository have a NodeClass that a Provisioner can be given.
+// TestOlderKindsMeanNothingOnMostClouds: only those of this repository have a NodeClass that a Provisioner can be
+// given.
 func TestOlderKindsMeanNothingOnMostClouds(t *testing.T) {
 	o, err := parse(t)
 	if err != nil {

@@ -83,10 +83,14 @@ func newOptions(clouds []Cloud) *options {
 
 func (o *options) register(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path to a kubeconfig; empty for the in-cluster configuration")
-	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics, health probes and the webhook listen on; empty for all")
-	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service, by which the API server reaches the webhook")
-	f.IntVar(&o.webhookPort, "webhook-port", 8443, "port on which objects are converted for the API server, and that of the Service; 0 for none")
-	f.StringVar(&o.webhookURL, "webhook-url", "", "URL by which the API server reaches the webhook, for a controller outside of the cluster; empty for the Service")
+	f.StringVar(&o.bindAddress, "bind-address", "", "address that metrics, health probes and the webhook listen on; "+
+		"empty for all")
+	f.StringVar(&o.karpenterService, "karpenter-service", "", "name of the controller's Service, by which the API "+
+		"server reaches the webhook")
+	f.IntVar(&o.webhookPort, "webhook-port", 8443, "port on which objects are converted for the API server, and that "+
+		"of the Service; 0 for none")
+	f.StringVar(&o.webhookURL, "webhook-url", "", "URL by which the API server reaches the webhook, for a controller "+
+		"outside of the cluster; empty for the Service")
 	f.BoolVar(&o.disableWebhook, "disable-webhook", false, "convert nothing for the API server: v1beta1 can't be used")
 	f.BoolVar(&o.disableOlderKinds, "disable-older-kinds", false,
 		"make nothing of Provisioners and AWSNodeTemplates; what was made from them stays as it is")
@@ -94,37 +98,54 @@ func (o *options) register(f *pflag.FlagSet) {
 	f.IntVar(&o.healthProbePort, "health-probe-port", 8081, "port of /healthz and /readyz; 0 for none")
 	f.IntVar(&o.kubeClientQPS, "kube-client-qps", 200, "requests per second to the API server")
 	f.IntVar(&o.kubeClientBurst, "kube-client-burst", 300, "requests to the API server that may come at once")
-	f.BoolVar(&o.secureMetrics, "secure-metrics", false, "serve the metrics port over HTTPS, and only to who may get the path by the cluster's RBAC")
-	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for --secure-metrics; empty for a certificate signed by itself")
-	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, what is known about disruption at /debug/tenon/disruption, and a snapshot file at /debug/tenon/snapshot, on the metrics port")
-	f.StringVar(&o.snapshotDir, "snapshot-dir", defaultSnapshotDir(), "folder for snapshot files, written when the planner fails; empty for none")
+	f.BoolVar(&o.secureMetrics, "secure-metrics", false, "serve the metrics port over HTTPS, and only to who may get "+
+		"the path by the cluster's RBAC")
+	f.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for --secure-metrics; "+
+		"empty for a certificate signed by itself")
+	f.BoolVar(&o.enableProfiling, "enable-profiling", false, "serve /debug/pprof, what is known about disruption at "+
+		"/debug/tenon/disruption, and a snapshot file at /debug/tenon/snapshot, on the metrics port")
+	f.StringVar(&o.snapshotDir, "snapshot-dir", defaultSnapshotDir(), "folder for snapshot files, written when the "+
+		"planner fails; empty for none")
 	f.BoolVar(&o.disableWarmup, "disable-controller-warmup", true, "fill caches only once elected")
 	f.BoolVar(&o.disableElection, "disable-leader-election", false, "run without a lease; only for a single replica")
-	f.BoolVar(&o.disableObserve, "disable-cluster-state-observability", false, "leave out metrics about the cluster's state")
+	f.BoolVar(&o.disableObserve, "disable-cluster-state-observability", false, "leave out metrics about the "+
+		"cluster's state")
 	f.StringVar(&o.electionName, "leader-election-name", "karpenter-leader-election", "name of the lease")
-	f.StringVar(&o.electionNamespace, "leader-election-namespace", "", "namespace of the lease; empty for the controller's own")
-	f.Int64Var(&o.memoryLimit, "memory-limit", -1, "memory limit of the container in bytes, of which 90% are used before the collector works harder; -1 for none")
+	f.StringVar(&o.electionNamespace, "leader-election-namespace", "", "namespace of the lease; empty for the "+
+		"controller's own")
+	f.Int64Var(&o.memoryLimit, "memory-limit", -1, "memory limit of the container in bytes, of which 90% are used "+
+		"before the collector works harder; -1 for none")
 	f.Int64Var(&o.cpuRequests, "cpu-requests", 1000, "CPU request of the container in thousandths")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 	f.StringVar(&o.logOutputPaths, "log-output-paths", "stdout", "where logs go, separated by commas")
-	f.StringVar(&o.logErrorPaths, "log-error-output-paths", "stderr", "where the logger's own errors go, separated by commas")
+	f.StringVar(&o.logErrorPaths, "log-error-output-paths", "stderr", "where the logger's own errors go, separated "+
+		"by commas")
 	f.DurationVar(&o.batchMax, "batch-max-duration", 10*time.Second, "longest wait for more pods before planning")
 	f.DurationVar(&o.batchIdle, "batch-idle-duration", time.Second, "longest wait for the next pod before planning")
 	f.StringVar(&o.preferencePolicy, "preference-policy", "Respect", "Respect or Ignore pods' preferences")
 	f.StringVar(&o.minValuesPolicy, "min-values-policy", "Strict", "Strict, or BestEffort to relax minValues")
 	f.BoolVar(&o.ignoreDRA, "ignore-dra-requests", true, "leave pods with dynamic resource claims alone")
 	o.gates.register(f)
-	f.StringVar(&o.schedulerConfig, "scheduler-config", "", "topology spread constraints of pods that have none: podTopologySpread.defaultConstraints or a KubeSchedulerConfiguration, as YAML")
+	f.StringVar(&o.schedulerConfig, "scheduler-config", "", "topology spread constraints of pods that have none: "+
+		"podTopologySpread.defaultConstraints or a KubeSchedulerConfiguration, as YAML")
 	f.DurationVar(&o.launchTimeout, "launch-timeout", 5*time.Minute, "how long a NodeClaim may wait for its instance")
-	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute, "how long an instance may take to join")
-	f.DurationVar(&o.initTimeout, "initialization-timeout", 0, "how long a node that has joined may take to be ready for pods; 0 for as long as it likes")
-	f.StringVar(&o.placement, "placement", string(plan.PlaceByNomination), "how pods get to the nodes made for them: nominate tells kube-scheduler before the node opens, bind binds them as soon as the node is registered if it is not Ready by then, event only says so")
-	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone that the cloud could not sell; twice as long each time it happens again")
+	f.DurationVar(&o.registrationTimeout, "registration-timeout", 15*time.Minute,
+		"how long an instance may take to join")
+	f.DurationVar(&o.initTimeout, "initialization-timeout", 0, "how long a node that has joined may take to be ready "+
+		"for pods; 0 for as long as it likes")
+	f.StringVar(&o.placement, "placement", string(plan.PlaceByNomination), "how pods get to the nodes made for them: "+
+		"nominate tells kube-scheduler before the node opens, bind binds them as soon as the node is registered if "+
+		"it is not Ready by then, event only says so")
+	f.DurationVar(&o.backoffFirst, "capacity-backoff-first", 30*time.Second, "how long an offering is left alone "+
+		"that the cloud could not sell; twice as long each time it happens again")
 	f.DurationVar(&o.backoffMax, "capacity-backoff-max", 15*time.Minute, "longest time that an offering is left alone")
-	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be unhealthy; if more are, none is replaced")
-	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, within budgets, without waiting for what takes their place")
+	f.IntVar(&o.repairMaxUnhealthy, "node-repair-max-unhealthy", 20, "percentage of a pool's nodes that may be "+
+		"unhealthy; if more are, none is replaced")
+	f.BoolVar(&o.legacyRepair, "legacy-node-repair", false, "with the gate NodeRepair: end unhealthy nodes at once, "+
+		"within budgets, without waiting for what takes their place")
 	o.disruption.register(f)
-	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and after how long, instead of the provider's or besides: Ready=False:30m,...")
+	f.StringVar(&o.repairToleration, "node-repair-toleration", "", "conditions for which a node is replaced, and "+
+		"after how long, instead of the provider's or besides: Ready=False:30m,...")
 	o.cloud.register(f)
 }
 
@@ -145,7 +166,8 @@ func fromEnvironment(f *pflag.FlagSet) (unread []string) {
 		if f.Set(flag.Name, value) == nil {
 			return
 		}
-		unread = append(unread, fmt.Sprintf("environment variable %s: %q can't be read as %s; %s is used", name, value, flag.Value.Type(), before))
+		unread = append(unread, fmt.Sprintf("environment variable %s: %q can't be read as %s; %s is used", name, value,
+			flag.Value.Type(), before))
 		_ = flag.Value.Set(before) // some kinds of flags forget their value when they can't read another
 	})
 	return unread
@@ -160,7 +182,8 @@ func (o *options) validate() error {
 		{"log-level", cmp.Or(o.logLevel, "info"), []string{"debug", "info", "error"}},
 		{"preference-policy", o.preferencePolicy, []string{"Respect", "Ignore"}},
 		{"min-values-policy", o.minValuesPolicy, []string{"Strict", "BestEffort"}},
-		{"placement", o.placement, []string{string(plan.PlaceByNomination), string(plan.PlaceByBinding), string(plan.PlaceByEvent)}},
+		{"placement", o.placement, []string{string(plan.PlaceByNomination), string(plan.PlaceByBinding),
+			string(plan.PlaceByEvent)}},
 	}
 	for _, c := range choices {
 		if !slices.Contains(c.allowed, c.value) {
@@ -168,7 +191,8 @@ func (o *options) validate() error {
 		}
 	}
 	if o.batchIdle <= 0 || o.batchMax <= 0 {
-		return fmt.Errorf("--batch-idle-duration (%s) and --batch-max-duration (%s) must be more than 0", o.batchIdle, o.batchMax)
+		return fmt.Errorf("--batch-idle-duration (%s) and --batch-max-duration (%s) must be more than 0", o.batchIdle,
+			o.batchMax)
 	}
 	o.batchIdle = min(o.batchIdle, o.batchMax) // nothing waits longer than the longest wait
 	for _, p := range []struct {
@@ -180,7 +204,8 @@ func (o *options) validate() error {
 		}
 	}
 	if o.metricsPort != 0 && o.metricsPort == o.healthProbePort {
-		return fmt.Errorf("--metrics-port and --health-probe-port are both %d; give one of them another port", o.metricsPort)
+		return fmt.Errorf("--metrics-port and --health-probe-port are both %d; give one of them another port",
+			o.metricsPort)
 	}
 	if err := o.validateWebhook(); err != nil {
 		return err
@@ -192,7 +217,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("--bind-address: %q is not an IP address; use for instance 127.0.0.1", o.bindAddress)
 	}
 	if o.kubeClientQPS <= 0 || o.kubeClientBurst <= 0 {
-		return fmt.Errorf("--kube-client-qps (%d) and --kube-client-burst (%d) must be more than 0", o.kubeClientQPS, o.kubeClientBurst)
+		return fmt.Errorf("--kube-client-qps (%d) and --kube-client-burst (%d) must be more than 0", o.kubeClientQPS,
+			o.kubeClientBurst)
 	}
 	if err := o.validateCloud(); err != nil {
 		return err
@@ -223,10 +249,12 @@ func (o *options) validateLifecycle() error {
 		return fmt.Errorf("--launch-timeout and --registration-timeout must be more than 0")
 	}
 	if o.initTimeout < 0 {
-		return fmt.Errorf("--initialization-timeout: %s is less than 0; use 0 for as long as a node likes", o.initTimeout)
+		return fmt.Errorf("--initialization-timeout: %s is less than 0; use 0 for as long as a node likes",
+			o.initTimeout)
 	}
 	if o.backoffFirst <= 0 || o.backoffMax < o.backoffFirst {
-		return fmt.Errorf("--capacity-backoff-first (%s) must be more than 0 and at most --capacity-backoff-max (%s)", o.backoffFirst, o.backoffMax)
+		return fmt.Errorf("--capacity-backoff-first (%s) must be more than 0 and at most --capacity-backoff-max (%s)",
+			o.backoffFirst, o.backoffMax)
 	}
 	if o.repairMaxUnhealthy < 0 || o.repairMaxUnhealthy > 100 {
 		return fmt.Errorf("--node-repair-max-unhealthy: %d is not a percentage; use 0 to 100", o.repairMaxUnhealthy)
@@ -253,8 +281,8 @@ func (o *options) unknownGates() []unknownGate {
 	return out
 }
 
-// withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them. The CPU request is not
-// among them: the chart sets it in every pod, and it promises nothing.
+// withoutEffect lists the settings that were changed and that nothing reads yet, so that nobody relies on them. The CPU
+// request is not among them: the chart sets it in every pod, and it promises nothing.
 func (o *options) withoutEffect(f *pflag.FlagSet) []string {
 	var out []string
 	if warmup := f.Lookup("disable-controller-warmup"); warmup.Changed && warmup.Value.String() != warmup.DefValue {

@@ -67,14 +67,17 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{[]string{"--capacity-backoff-first", "0s"}, "--capacity-backoff-first (0s) must be more than 0"},
 		{[]string{"--capacity-backoff-first", "20m"}, "at most --capacity-backoff-max (15m0s)"},
 		{[]string{"--node-repair-max-unhealthy", "120"}, "--node-repair-max-unhealthy: 120 is not a percentage"},
-		{[]string{"--node-repair-toleration", "Ready"}, `--node-repair-toleration: "Ready" is not Type=Status:duration`},
+		{[]string{"--node-repair-toleration", "Ready"},
+			`--node-repair-toleration: "Ready" is not Type=Status:duration`},
 		{[]string{"--node-repair-toleration", "Ready=False"}, "--node-repair-toleration"},
 		{[]string{"--node-repair-toleration", "Ready=No:30m"}, `status "No" is not one of True, False, Unknown`},
 		{[]string{"--node-repair-toleration", "Ready=False:soon"}, `duration "soon"`},
 		{[]string{"--node-repair-toleration", "Ready=False:1m,Ready=False:2m"}, "Ready=False is there twice"},
-		{[]string{"--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"}, "--scheduler-config: podTopologySpread.defaultConstraints[0].maxSkew: 0"},
+		{[]string{"--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"},
+			"--scheduler-config: podTopologySpread.defaultConstraints[0].maxSkew: 0"},
 		{[]string{"--scheduler-config", "a: ["}, "--scheduler-config: yaml: "},
-		{[]string{"--consolidation-min-saving", "5"}, `--consolidation-min-saving: "5" can't be read; use a percentage`},
+		{[]string{"--consolidation-min-saving", "5"},
+			`--consolidation-min-saving: "5" can't be read; use a percentage`},
 		{[]string{"--consolidation-min-saving", "100%"}, "--consolidation-min-saving"},
 		{[]string{"--consolidation-min-saving-per-pod", "-1"}, "--consolidation-min-saving-per-pod: -1"},
 		{[]string{"--consolidation-min-saving-per-pod", "NaN"}, "--consolidation-min-saving-per-pod: NaN"},
@@ -96,7 +99,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 
 // What the contract accepts does not keep the controller from starting.
 func TestSettingsOfTheContract(t *testing.T) {
-	o, err := parse(t, "--kube-client-qps", "50", "--kube-client-burst", "20", "--batch-idle-duration", "20s", "--log-level", "",
+	o, err := parse(t, "--kube-client-qps", "50", "--kube-client-burst", "20", "--batch-idle-duration", "20s",
+		"--log-level", "",
 		"--cluster-name", "prod.k8s.example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +117,8 @@ func TestSettingsOfTheContract(t *testing.T) {
 
 // A variable that can't be read leaves the default and is told; an empty one leaves it, too.
 func TestVariablesThatCantBeRead(t *testing.T) {
-	for name, value := range map[string]string{"METRICS_PORT": "many", "BATCH_MAX_DURATION": "soon", "KUBE_CLIENT_QPS": "", "ISOLATED_VPC": "", "LOG_LEVEL": ""} {
+	for name, value := range map[string]string{"METRICS_PORT": "many", "BATCH_MAX_DURATION": "soon",
+		"KUBE_CLIENT_QPS": "", "ISOLATED_VPC": "", "LOG_LEVEL": ""} {
 		t.Setenv(name, value)
 	}
 	o, f := newOptions(twoClouds()), pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -124,7 +129,8 @@ environment variable METRICS_PORT: "many" can't be read as int; 8080 is used`
 	if got != want {
 		t.Errorf("told\n%s\nwant\n%s", got, want)
 	}
-	if err := o.validate(); err != nil || o.metricsPort != 8080 || o.batchMax != 10*time.Second || o.kubeClientQPS != 200 {
+	if err := o.validate(); err != nil || o.metricsPort != 8080 || o.batchMax != 10*time.Second ||
+		o.kubeClientQPS != 200 {
 		t.Errorf("port %d, max %s, qps %d: %v", o.metricsPort, o.batchMax, o.kubeClientQPS, err)
 	}
 }
@@ -134,7 +140,8 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 	o.register(f)
 	if err := f.Parse([]string{
 		"--feature-gates", "NodeRepair=true,NodeOverlay=true,TerminateFirstDrift=true,PodDeletionCostManagement=true,ReservedCapacity=false,OfTheFuture=true,StaticCapcity=true,Newer=false,ReservedCapcity=false", "--scheduler-config", "{}",
-		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7", "--karpenter-service", "karpenter", "--disable-controller-warmup=false",
+		"--min-values-policy", "BestEffort", "--log-level", "debug", "--cpu-requests", "7", "--karpenter-service",
+		"karpenter", "--disable-controller-warmup=false",
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +149,10 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "--disable-controller-warmup, --feature-gates NodeOverlay=true, " +
-		"--feature-gates PodDeletionCostManagement=true: the annotation controller.kubernetes.io/pod-deletion-cost is read and never written; set it yourself, " +
-		"--feature-gates ReservedCapacity=false, --feature-gates TerminateFirstDrift=true: a node goes only once its replacement is ready; " +
+		"--feature-gates PodDeletionCostManagement=true: the annotation controller.kubernetes.io/pod-deletion-cost " +
+		"is read and never written; set it yourself, " +
+		"--feature-gates ReservedCapacity=false, --feature-gates TerminateFirstDrift=true: a node goes only once its " +
+		"replacement is ready; " +
 		"where there is no room for one, raise limits.nodes of the NodePool, or delete the NodeClaim"
 	if got := strings.Join(o.withoutEffect(f), ", "); got != want {
 		t.Errorf("told %q, want %q", got, want)
@@ -167,7 +176,8 @@ func TestSettingsWithoutEffectAreTold(t *testing.T) {
 		{"ERROR", `--feature-gates: \"OfTheFuture\" is not a gate of this version; the gates are CapacityBuffer, `},
 		{"ERROR", `--feature-gates: \"StaticCapcity\" is not a gate of this version; did you mean StaticCapacity?`},
 		{"INFO", `--feature-gates: \"Newer\" is not a gate of this version; the gates are CapacityBuffer, `},
-		{"ERROR", `--feature-gates: \"ReservedCapcity\" is not a gate of this version; did you mean ReservedCapacity?`}, // on by default
+		// on by default
+		{"ERROR", `--feature-gates: \"ReservedCapcity\" is not a gate of this version; did you mean ReservedCapacity?`},
 	}
 	if len(lines) != len(told) {
 		t.Fatalf("the log has %d lines, want one for each gate that does not exist:\n%s", len(lines), data)
@@ -206,12 +216,15 @@ func TestPortInUseNamesItsSetting(t *testing.T) {
 func TestRepairSettings(t *testing.T) {
 	grace := 45 * time.Second
 	provider := []cloudprovider.RepairPolicy{
-		{Type: "Ready", Status: "False", Toleration: 30 * time.Minute}, {Type: "Ready", Status: "Unknown", Toleration: 30 * time.Minute, TerminationGracePeriod: &grace},
+		{Type: "Ready", Status: "False", Toleration: 30 * time.Minute}, {Type: "Ready", Status: "Unknown",
+			Toleration: 30 * time.Minute, TerminationGracePeriod: &grace},
 	}
 	for _, c := range []struct{ args, want string }{
 		{"", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:30m0s(45s)"},
-		{"--feature-gates=NodeRepair=true --node-repair-max-unhealthy=50", "enabled true, 50%: Ready=False:30m0s Ready=Unknown:30m0s(45s)"},
-		{"--node-repair-toleration=Ready=Unknown:5m,DiskBroken=True:1h", "enabled false, 20%: Ready=False:30m0s Ready=Unknown:5m0s(45s) DiskBroken=True:1h0m0s"},
+		{"--feature-gates=NodeRepair=true --node-repair-max-unhealthy=50", "enabled true, 50%: Ready=False:30m0s " +
+			"Ready=Unknown:30m0s(45s)"},
+		{"--node-repair-toleration=Ready=Unknown:5m,DiskBroken=True:1h", "enabled false, 20%: Ready=False:30m0s " +
+			"Ready=Unknown:5m0s(45s) DiskBroken=True:1h0m0s"},
 	} {
 		o, err := parse(t, strings.Fields(c.args)...)
 		if err != nil {
@@ -236,8 +249,10 @@ func TestDefaultsOfTheLifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.placement != "nominate" || o.initTimeout != 0 || o.backoffFirst != 30*time.Second || o.backoffMax != 15*time.Minute {
-		t.Errorf("placement %s, initialization %s, backoff %s to %s", o.placement, o.initTimeout, o.backoffFirst, o.backoffMax)
+	if o.placement != "nominate" || o.initTimeout != 0 || o.backoffFirst != 30*time.Second ||
+		o.backoffMax != 15*time.Minute {
+		t.Errorf("placement %s, initialization %s, backoff %s to %s", o.placement, o.initTimeout, o.backoffFirst,
+			o.backoffMax)
 	}
 }
 
@@ -255,11 +270,13 @@ func TestDisruptionSettings(t *testing.T) {
 	}
 	t.Setenv("SPOT_TO_SPOT", "risk")
 	t.Setenv("LEGACY_NODE_REPAIR", "true")
-	if o, err = parse(t, "--feature-gates=SpotToSpotConsolidation=true", "--spot-risk=20%", "--consolidation-min-saving=0%"); err != nil {
+	if o, err = parse(t, "--feature-gates=SpotToSpotConsolidation=true", "--spot-risk=20%",
+		"--consolidation-min-saving=0%"); err != nil {
 		t.Fatal(err)
 	}
 	got := o.disruption.settings(o.gates.Enabled(gateSpotToSpot))
-	if !got.SpotToSpot || got.SpotRisk != 0.2 || got.MinSaving != 0 || !o.repairSettings(nil).Legacy || len(idleGates(o.gates, o.cloud.chosen())) != 0 {
+	if !got.SpotToSpot || got.SpotRisk != 0.2 || got.MinSaving != 0 || !o.repairSettings(nil).Legacy ||
+		len(idleGates(o.gates, o.cloud.chosen())) != 0 {
 		t.Errorf("%+v, idle gates %v", got, idleGates(o.gates, o.cloud.chosen()))
 	}
 }
@@ -298,10 +315,12 @@ func TestSettingsOfAnotherCloudAreTold(t *testing.T) {
 		"--cluster-name (it is for --cloud-provider=aws), --isolated-vpc (it is for --cloud-provider=aws)"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
-	if got, want := told("--cluster-name=prod", "--instance-types-file-path=a.json"), "--instance-types-file-path (it is for --cloud-provider=kwok)"; got != want {
+	if got, want := told("--cluster-name=prod", "--instance-types-file-path=a.json"), "--instance-types-file-path "+
+		"(it is for --cloud-provider=kwok)"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
-	if got := told("--cluster-name=prod", "--isolated-vpc", "--feature-gates=ReservedCapacity=false", "--aws-feature-gates=NodeClassCEL=true"); got != "" {
+	if got := told("--cluster-name=prod", "--isolated-vpc", "--feature-gates=ReservedCapacity=false",
+		"--aws-feature-gates=NodeClassCEL=true"); got != "" {
 		t.Errorf("told %q of settings that count", got)
 	}
 }

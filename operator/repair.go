@@ -22,11 +22,13 @@ func parseTolerations(text string) ([]disrupt.RepairPolicy, error) {
 			return nil, bad
 		}
 		if !slices.Contains([]string{"True", "False", "Unknown"}, status) {
-			return nil, fmt.Errorf("--node-repair-toleration: in %q the status %q is not one of True, False, Unknown", part, status)
+			return nil, fmt.Errorf("--node-repair-toleration: in %q the status %q is not one of True, False, Unknown",
+				part, status)
 		}
 		d, err := time.ParseDuration(length)
 		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("--node-repair-toleration: in %q the duration %q is not one of more than 0, such as 30m", part, length)
+			return nil, fmt.Errorf("--node-repair-toleration: in %q the duration %q is not one of more than 0, such "+
+				"as 30m", part, length)
 		}
 		if slices.ContainsFunc(out, func(p disrupt.RepairPolicy) bool { return p.Type == kind && p.Status == status }) {
 			return nil, fmt.Errorf("--node-repair-toleration: %s=%s is there twice; keep one", kind, status)
@@ -38,7 +40,8 @@ func parseTolerations(text string) ([]disrupt.RepairPolicy, error) {
 
 // repairSettings are the provider's policies with what the settings say instead or besides.
 func (o *options) repairSettings(provider []cloudprovider.RepairPolicy) disrupt.RepairSettings {
-	set := disrupt.RepairSettings{Enabled: o.gates.Enabled(gateNodeRepair), Legacy: o.legacyRepair, MaxUnhealthy: o.repairMaxUnhealthy}
+	set := disrupt.RepairSettings{Enabled: o.gates.Enabled(gateNodeRepair), Legacy: o.legacyRepair,
+		MaxUnhealthy: o.repairMaxUnhealthy}
 	for _, p := range provider {
 		policy := disrupt.RepairPolicy{Type: string(p.Type), Status: string(p.Status), Toleration: p.Toleration}
 		if grace := p.TerminationGracePeriod; grace != nil {
@@ -47,7 +50,9 @@ func (o *options) repairSettings(provider []cloudprovider.RepairPolicy) disrupt.
 		set.Policies = append(set.Policies, policy)
 	}
 	for _, own := range o.tolerations {
-		i := slices.IndexFunc(set.Policies, func(p disrupt.RepairPolicy) bool { return p.Type == own.Type && p.Status == own.Status })
+		i := slices.IndexFunc(set.Policies, func(p disrupt.RepairPolicy) bool {
+			return p.Type == own.Type && p.Status == own.Status
+		})
 		if i < 0 {
 			set.Policies = append(set.Policies, own)
 			continue

@@ -11,15 +11,17 @@ import (
 	"github.com/tenon-sh/tenon/internal/observe"
 )
 
-// metricsOptions say how metrics, and what is served beside them, can be read. Secured, a reader shows a token of the cluster, which the API
-// server reviews; it must be allowed to get the path. HTTP/2 is left out: its flaws have let anybody tie up a server before
-// the token was looked at.
+// metricsOptions say how metrics, and what is served beside them, can be read. Secured, a reader shows a token of the
+// cluster, which the API server reviews; it must be allowed to get the path. HTTP/2 is left out: its flaws have let
+// anybody tie up a server before the token was looked at.
 func metricsOptions(o *options) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)}
 	if o.secureMetrics {
 		out.SecureServing, out.CertDir = true, o.metricsCertDir
 		out.FilterProvider = observe.AuthFilter(time.Now)
-		out.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.MinVersion, c.NextProtos = tls.VersionTLS12, []string{"http/1.1"} }}
+		out.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
+			c.MinVersion, c.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
+		}}
 	}
 	return out
 }
@@ -38,7 +40,8 @@ func profiling(o *options) map[string]http.Handler {
 	}
 }
 
-// decisions serves why nodes stay on the metrics port if that is asked for: it names pods and nodes, and goes through all of them.
+// decisions serves why nodes stay on the metrics port if that is asked for: it names pods and nodes, and goes through
+// all of them.
 func decisions(o *options, observer *observe.Observer) map[string]http.Handler {
 	if !o.enableProfiling || o.metricsPort == 0 {
 		return nil

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// snapshotFiles and snapshotBytes bound what is kept in --snapshot-dir, largestSnapshot what a single file may have.
+	// snapshotFiles and snapshotBytes bound what is kept in --snapshot-dir, largestSnapshot what a single file may
+	// have.
 	snapshotFiles   = 20
 	snapshotBytes   = 256 << 20
 	largestSnapshot = 64 << 20

@@ -69,8 +69,11 @@ func (d *door) Update(_ context.Context, r resourcelock.LeaderElectionRecord) er
 func contest(ctx context.Context, t *testing.T, lock resourcelock.Interface, leads func()) <-chan struct{} {
 	t.Helper()
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: 5 * time.Millisecond, ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { leads() }, OnStoppedLeading: func() {}},
+		Lock: lock, LeaseDuration: time.Hour, RenewDeadline: time.Minute, RetryPeriod: 5 * time.Millisecond,
+		ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {
+			leads()
+		}, OnStoppedLeading: func() {}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +114,10 @@ func TestAHangingLeaderLetsGo(t *testing.T) {
 
 	hangs, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	main := &loop.Loop{World: ingest.New(time.Now, validate.Labels{}, nil), Actor: nobody{}, Observer: nobody{}, IsLeader: term.Holds,
-		Liveness: &loop.Liveness{Now: clock}, Planner: loop.Planner{Make: func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+	main := &loop.Loop{World: ingest.New(time.Now, validate.Labels{}, nil), Actor: nobody{}, Observer: nobody{},
+		IsLeader: term.Holds,
+		Liveness: &loop.Liveness{Now: clock}, Planner: loop.Planner{Make: func(*cluster.Snapshot, plan.Policy,
+			*plan.Plan, *disrupt.Proposal) plan.Plan {
 			once.Do(func() { close(hangs) })
 			<-release
 			return plan.Plan{}
@@ -152,7 +157,8 @@ func TestAHangingLeaderLetsGo(t *testing.T) {
 func TestSnapshotPage(t *testing.T) {
 	book := ingest.New(time.Now, validate.Labels{}, nil)
 	answer := httptest.NewRecorder()
-	snapshotPage(book.Snapshot, plan.Policy{BatchMax: time.Second}).ServeHTTP(answer, httptest.NewRequest("GET", snapshotPath, nil))
+	snapshotPage(book.Snapshot, plan.Policy{BatchMax: time.Second}).ServeHTTP(answer, httptest.NewRequest("GET",
+		snapshotPath, nil))
 	c, err := replay.Read(bytes.NewReader(answer.Body.Bytes()), replay.DefaultLimits())
 	if err != nil || c.Policy.BatchMax != time.Second || c.Panic != "" {
 		t.Errorf("got %+v, %v", c, err)

@@ -26,16 +26,19 @@ func (o *options) validateWebhook() error {
 	}
 	at, err := url.Parse(o.webhookURL)
 	if err != nil || at.Scheme != "https" || at.Hostname() == "" {
-		return fmt.Errorf("--webhook-url: %q is not a URL that begins with https:// and has a host; use for instance https://10.0.0.7:8443", o.webhookURL)
+		return fmt.Errorf("--webhook-url: %q is not a URL that begins with https:// and has a host; use for instance "+
+			"https://10.0.0.7:8443", o.webhookURL)
 	}
 	if o.webhookPort == 0 || o.disableWebhook {
-		return fmt.Errorf("--webhook-url is given, but the webhook is off; remove it, or --disable-webhook and --webhook-port=0")
+		return fmt.Errorf("--webhook-url is given, but the webhook is off; remove it, or --disable-webhook and " +
+			"--webhook-port=0")
 	}
 	return nil
 }
 
-// addWebhook starts to convert objects for the API server on this replica, and has the elected one store anew what is of older versions. It
-// starts before the manager, whose caches may have to be filled with objects that the webhook converts.
+// addWebhook starts to convert objects for the API server on this replica, and has the elected one store anew what is
+// of older versions. It starts before the manager, whose caches may have to be filled with objects that the webhook
+// converts.
 //
 // It returns nil if nothing is to be converted.
 func addWebhook(ctx context.Context, on *deps) (*webhook.Webhook, error) {
@@ -48,14 +51,16 @@ func addWebhook(ctx context.Context, on *deps) (*webhook.Webhook, error) {
 		return nil, err
 	}
 	if listener == nil {
-		log.Info("the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url")
+		log.Info("the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or " +
+			"--webhook-url")
 		return nil, nil
 	}
 	return startWebhook(ctx, on, listener, address)
 }
 
 // startWebhook has the webhook serve on the listener. If it stops before the context ends, this replica ends, too.
-func startWebhook(ctx context.Context, on *deps, listener net.Listener, address webhook.Address) (*webhook.Webhook, error) {
+func startWebhook(ctx context.Context, on *deps, listener net.Listener, address webhook.Address) (*webhook.Webhook,
+	error) {
 	o, log := on.o, on.mgr.GetLogger().WithName("webhook")
 	hook, err := webhook.New(webhook.Settings{
 		Config: rest.CopyConfig(on.config), Address: address, Secret: o.webhookSecret(), Leads: on.leads,
@@ -90,8 +95,8 @@ func (o *options) webhookSecret() client.ObjectKey {
 	return key
 }
 
-// listen opens the webhook's port and says how the API server reaches it: as told, or directly if the API server is on this machine,
-// as in the lab, or by the Service. There is no listener if there is no way.
+// listen opens the webhook's port and says how the API server reaches it: as told, or directly if the API server is on
+// this machine, as in the lab, or by the Service. There is no listener if there is no way.
 func (o *options) listen(config *rest.Config) (net.Listener, webhook.Address, error) {
 	var address webhook.Address
 	host, port := o.bindAddress, o.webhookPort
@@ -106,7 +111,8 @@ func (o *options) listen(config *rest.Config) (net.Listener, webhook.Address, er
 		}
 	case o.karpenterService != "":
 		address.Service = &apiextensionsv1.ServiceReference{
-			Namespace: ownNamespace(), Name: o.karpenterService, Path: new(webhook.Path), Port: new(int32(o.webhookPort)),
+			Namespace: ownNamespace(), Name: o.karpenterService, Path: new(webhook.Path),
+			Port: new(int32(o.webhookPort)),
 		}
 	default:
 		return nil, address, nil

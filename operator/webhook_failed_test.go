@@ -26,8 +26,8 @@ func (quietManager) GetLogger() logr.Logger          { return logr.Discard() }
 func (quietManager) Add(manager.Runnable) error      { return nil }
 func (quietManager) Start(ctx context.Context) error { <-ctx.Done(); return nil }
 
-// TestWebhookThatFailsEndsTheProcess: a webhook that stops serving ends the controller with an error, so that the pod is
-// started anew. Without that the API server would find nobody at an address that the definitions name.
+// TestWebhookThatFailsEndsTheProcess: a webhook that stops serving ends the controller with an error, so that the pod
+// is started anew. Without that the API server would find nobody at an address that the definitions name.
 func TestWebhookThatFailsEndsTheProcess(t *testing.T) {
 	api := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(api.Close)

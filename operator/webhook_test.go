@@ -16,16 +16,21 @@ func TestHowTheWebhookIsReached(t *testing.T) {
 		want   string // the URL, the Service, or what is wrong
 		secret string
 	}{
-		"switched off":                    {[]string{"--karpenter-service=tenon", "--webhook-port=0"}, "https://10.0.0.1", "off", ""},
-		"not at all":                      {nil, "https://10.0.0.1:6443", "no way", ""},
-		"by a URL":                        {[]string{"--webhook-url=https://host.example:9000"}, "https://10.0.0.1:6443", "https://host.example:9000/conversion", "karpenter-cert"},
-		"by a URL with a path":            {[]string{"--webhook-url=https://host.example/a"}, "https://10.0.0.1:6443", "https://host.example/a", "karpenter-cert"},
-		"on this machine":                 {nil, "https://127.0.0.1:6443", "https://127.0.0.1:", "karpenter-cert"},
-		"on this machine, with a Service": {[]string{"--karpenter-service=tenon"}, "https://127.0.0.1:6443", "https://127.0.0.1:", "tenon-cert"},
-		"on this machine by name":         {nil, "https://localhost:6443", "https://127.0.0.1:", "karpenter-cert"},
-		"by a wrong URL":                  {[]string{"--webhook-url=http://host.example"}, "", "--webhook-url", ""},
-		"by a URL, and off":               {[]string{"--webhook-url=https://host.example", "--disable-webhook"}, "", "--webhook-url", ""},
-		"on a wrong port":                 {[]string{"--webhook-port=70000"}, "", "--webhook-port", ""},
+		"switched off": {[]string{"--karpenter-service=tenon", "--webhook-port=0"},
+			"https://10.0.0.1", "off", ""},
+		"not at all": {nil, "https://10.0.0.1:6443", "no way", ""},
+		"by a URL": {[]string{"--webhook-url=https://host.example:9000"},
+			"https://10.0.0.1:6443", "https://host.example:9000/conversion", "karpenter-cert"},
+		"by a URL with a path": {[]string{"--webhook-url=https://host.example/a"}, "https://10.0.0.1:6443",
+			"https://host.example/a", "karpenter-cert"},
+		"on this machine": {nil, "https://127.0.0.1:6443", "https://127.0.0.1:", "karpenter-cert"},
+		"on this machine, with a Service": {[]string{"--karpenter-service=tenon"}, "https://127.0.0.1:6443",
+			"https://127.0.0.1:", "tenon-cert"},
+		"on this machine by name": {nil, "https://localhost:6443", "https://127.0.0.1:", "karpenter-cert"},
+		"by a wrong URL":          {[]string{"--webhook-url=http://host.example"}, "", "--webhook-url", ""},
+		"by a URL, and off": {[]string{"--webhook-url=https://host.example", "--disable-webhook"}, "",
+			"--webhook-url", ""},
+		"on a wrong port": {[]string{"--webhook-port=70000"}, "", "--webhook-port", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, f := newOptions(twoClouds()), pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -74,7 +79,8 @@ func TestWebhookOfAService(t *testing.T) {
 	}
 	_ = listener.Close()
 	service := address.Service
-	if service == nil || service.Name != "tenon" || service.Namespace != "karpenter" || *service.Path != "/conversion" || address.URL != "" {
+	if service == nil || service.Name != "tenon" || service.Namespace != "karpenter" ||
+		*service.Path != "/conversion" || address.URL != "" {
 		t.Errorf("the API server is sent to %v, %q", service, address.URL)
 	}
 	if got := o.webhookSecret().String(); got != "karpenter/tenon-cert" {

@@ -1,5 +1,5 @@
-// Command release writes what people get of Tenon: the controller's image, and everything of a release. It is a module of
-// its own, so that what it needs is no part of the controller.
+// Command release writes what people get of Tenon: the controller's image, and everything of a release. It is a module
+// of its own, so that what it needs is no part of the controller.
 //
 //	release image    the controller's image as an OCI layout
 //	release all      executables, image, charts, manifests, bills of materials and checksums
@@ -111,7 +111,8 @@ func (r release) all(ctx context.Context) error {
 		return err
 	}
 	layout := filepath.Join(r.out, "image")
-	if err := archive.Folder(filepath.Join(r.out, "tenon-image_"+r.source.Version+".tar"), layout, r.source.Time); err != nil {
+	if err := archive.Folder(filepath.Join(r.out, "tenon-image_"+r.source.Version+".tar"), layout,
+		r.source.Time); err != nil {
 		return err
 	}
 	for _, p := range compile.Downloads() {

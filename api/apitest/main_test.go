@@ -34,7 +34,8 @@ func strictClient(t *testing.T) client.Client {
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme, awsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, v1alpha1.AddToScheme,
+		awsv1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatalf("building the scheme: %v", err)
 		}

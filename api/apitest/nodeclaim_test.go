@@ -29,8 +29,10 @@ func TestNodeClaimSpec(t *testing.T) {
 		{name: "defaults", stored: `spec: {expireAfter: 720h, terminationGracePeriod: null, taints: null}`},
 		{name: "no spec", create: `spec: null`, refused: "spec: Required value"},
 		{name: "no resources", create: `spec: {resources: null}`},
-		{name: "a resource that is a word", create: `spec: {resources: {requests: {cpu: much}}}`, refused: "spec.resources.requests.cpu"},
-		{name: "limits are for pools", create: `spec: {resources: {limits: {cpu: 1}}}`, refused: `unknown field "spec.resources.limits"`},
+		{name: "a resource that is a word", create: `spec: {resources: {requests: {cpu: much}}}`,
+			refused: "spec.resources.requests.cpu"},
+		{name: "limits are for pools", create: `spec: {resources: {limits: {cpu: 1}}}`,
+			refused: `unknown field "spec.resources.limits"`},
 		{name: "tied to its pool", create: `spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [default]}]}`},
 	})
 }

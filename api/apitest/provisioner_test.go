@@ -21,18 +21,27 @@ kind: Provisioner
 spec:
   provider: {}
 `, []apiCase{
-		{name: "settings in place, of any shape", create: `spec: {provider: {instanceProfile: a, unheard: {of: [1]}}}`, stored: `spec: {provider: {instanceProfile: a, unheard: {of: [1]}}}`},
+		{name: "settings in place, of any shape", create: `spec: {provider: {instanceProfile: a, unheard: {of: [1]}}}`,
+			stored: `spec: {provider: {instanceProfile: a, unheard: {of: [1]}}}`},
 		{name: "a provider that is no object", create: `spec: {provider: a}`, refused: "spec.provider"},
-		{name: "two providers", create: `spec: {providerRef: {name: a}}`, refused: "provider and providerRef exclude each other"},
-		{name: "a reference without a name", create: `spec: {provider: null, providerRef: {kind: AWSNodeTemplate}}`, refused: "spec.providerRef.name"},
-		{name: "two ways to lose empty nodes", create: `spec: {ttlSecondsAfterEmpty: 1, consolidation: {enabled: true}}`, refused: "ttlSecondsAfterEmpty and consolidation.enabled exclude each other"},
+		{name: "two providers", create: `spec: {providerRef: {name: a}}`, refused: "provider and providerRef exclude " +
+			"each other"},
+		{name: "a reference without a name", create: `spec: {provider: null, providerRef: {kind: AWSNodeTemplate}}`,
+			refused: "spec.providerRef.name"},
+		{name: "two ways to lose empty nodes",
+			create:  `spec: {ttlSecondsAfterEmpty: 1, consolidation: {enabled: true}}`,
+			refused: "ttlSecondsAfterEmpty and consolidation.enabled exclude each other"},
 		{name: "consolidation that is off", create: `spec: {ttlSecondsAfterEmpty: 1, consolidation: {enabled: false}}`},
-		{name: "a time of less than nothing", create: `spec: {ttlSecondsUntilExpired: -1}`, refused: "spec.ttlSecondsUntilExpired"},
+		{name: "a time of less than nothing", create: `spec: {ttlSecondsUntilExpired: -1}`,
+			refused: "spec.ttlSecondsUntilExpired"},
 		{name: "a weight", create: `spec: {weight: 101}`, refused: "spec.weight"},
 		{name: "limits as numbers and quantities", create: `spec: {limits: {resources: {cpu: 1000, memory: 1000Gi}}}`},
-		{name: "limits that can't be read", create: `spec: {limits: {resources: {cpu: 1e1.5}}}`, refused: "spec.limits.resources.cpu"},
+		{name: "limits that can't be read", create: `spec: {limits: {resources: {cpu: 1e1.5}}}`,
+			refused: "spec.limits.resources.cpu"},
 		{name: "a field that is not known", create: `spec: {ttlSecondAfterEmpty: 1}`, refused: "ttlSecondAfterEmpty"},
-		{name: "a change of mind", create: `spec: {weight: 1}`, update: `spec: {weight: 2, provider: null, providerRef: {name: a}}`, stored: `spec: {weight: 2, provider: null}`},
+		{name: "a change of mind", create: `spec: {weight: 1}`,
+			update: `spec: {weight: 2, provider: null, providerRef: {name: a}}`,
+			stored: `spec: {weight: 2, provider: null}`},
 	})
 }
 
@@ -99,7 +108,8 @@ func TestConverted(t *testing.T) {
 	c := client.WithFieldValidation(l.Client(scheme(t)), "Strict")
 	for _, cluster := range []string{"my-cluster", ""} {
 		for _, source := range sources {
-			result, errs := convert.Convert([]convert.Source{source}, convert.Options{Cluster: cluster, ProvisionerLabel: cluster == ""})
+			result, errs := convert.Convert([]convert.Source{source}, convert.Options{Cluster: cluster,
+				ProvisionerLabel: cluster == ""})
 			if len(errs) > 0 {
 				t.Fatal(errs)
 			}

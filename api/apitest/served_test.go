@@ -51,7 +51,8 @@ func TestKinds(t *testing.T) {
 			if got.Kind != tc.kind || got.Namespaced || !slices.Equal(got.ShortNames, tc.shortNames) {
 				t.Errorf("got %+v", got)
 			}
-			if main := !slices.Contains([]rune(tc.resource), '/'); main && !slices.Equal(got.Categories, []string{"karpenter"}) {
+			if main := !slices.Contains([]rune(tc.resource), '/'); main && !slices.Equal(got.Categories,
+				[]string{"karpenter"}) {
 				t.Errorf("categories are %v, want karpenter", got.Categories)
 			}
 		})
@@ -72,7 +73,8 @@ func TestPrintColumns(t *testing.T) {
 		{"/apis/karpenter.sh/v1/nodeclaims",
 			[]string{"Name", "Type", "Capacity", "Zone", "Node", "Ready", "Age"},
 			[]string{"ImageID", "ID", "NodePool", "NodeClass", "Drifted"}},
-		{"/apis/karpenter.sh/v1alpha5/provisioners", []string{"Name", "NodePool", "NodeClass", "Ready", "Age"}, []string{"Template", "Weight"}},
+		{"/apis/karpenter.sh/v1alpha5/provisioners", []string{"Name", "NodePool", "NodeClass", "Ready", "Age"},
+			[]string{"Template", "Weight"}},
 		{"/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates", []string{"Name", "NodeClass", "Ready", "Age"}, nil},
 		{"/apis/karpenter.kwok.sh/v1alpha1/kwoknodeclasses", []string{"Name", "Ready", "Age"}, nil},
 		{"/apis/karpenter.k8s.aws/v1/ec2nodeclasses", []string{"Name", "Ready", "Age"}, []string{"Role"}},
@@ -123,7 +125,8 @@ func TestPrintedNodeClaim(t *testing.T) {
 	}
 	claim.Status = v1.NodeClaimStatus{
 		NodeName: "node-1", ProviderID: "kwok://node-1", ImageID: "image-1",
-		Conditions: []metav1.Condition{condition(v1.ConditionTypeReady, "True"), condition(v1.ConditionTypeDrifted, "False")},
+		Conditions: []metav1.Condition{condition(v1.ConditionTypeReady, "True"),
+			condition(v1.ConditionTypeDrifted, "False")},
 	}
 	if err := c.Status().Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
@@ -135,7 +138,8 @@ func TestPrintedNodeClaim(t *testing.T) {
 	}
 	cells := getTable(t, d, "/apis/karpenter.sh/v1/nodeclaims/printed").Rows[0].Cells
 	cells = slices.Delete(cells, 6, 7) // the age
-	want := []any{"printed", "m5.large", "spot", "zone-a", "node-1", "True", "image-1", "kwok://node-1", "blue", "default", "False"}
+	want := []any{"printed", "m5.large", "spot", "zone-a", "node-1", "True", "image-1", "kwok://node-1", "blue",
+		"default", "False"}
 	if !slices.Equal(cells, want) {
 		t.Errorf("cells are %v, want %v", cells, want)
 	}
@@ -158,7 +162,8 @@ func newClaim(name string) *v1.NodeClaim {
 func newPool(name string) *v1.NodePool {
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	pool.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{}
-	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: v1alpha1.Kind, Name: "default"}
+	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: v1alpha1.Group, Kind: v1alpha1.Kind,
+		Name: "default"}
 	return pool
 }
 

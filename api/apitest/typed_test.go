@@ -32,7 +32,8 @@ func TestTypedNodePool(t *testing.T) {
 	pool.Spec.Template.Spec.ExpireAfter = v1.NeverDuration()
 	pool.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{Raw: "60m"}
 	schedule := "@daily"
-	pool.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: 90 * time.Minute}}}
+	pool.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &schedule,
+		Duration: &metav1.Duration{Duration: 90 * time.Minute}}}
 	pool.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Hour}
 	if err := c.Update(t.Context(), pool); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,8 @@ func TestNodeClaimStatus(t *testing.T) {
 		t.Errorf("status is %+v", got.Status)
 	}
 
-	claim.Status.Conditions = append(claim.Status.Conditions, condition(v1.ConditionTypeLaunched, metav1.ConditionFalse))
+	claim.Status.Conditions = append(claim.Status.Conditions, condition(v1.ConditionTypeLaunched,
+		metav1.ConditionFalse))
 	wantRefusal(t, c.Status().Update(t.Context(), claim), "status.conditions[1]: Duplicate value")
 	claim.Status.Conditions = []metav1.Condition{condition(v1.ConditionTypeLaunched, "Maybe")}
 	wantRefusal(t, c.Status().Update(t.Context(), claim), `Unsupported value: "Maybe"`)

@@ -10,8 +10,8 @@ const (
 	V1Beta1OnlyAnnotationKey = "tenon.sh/v1beta1-only"
 )
 
-// Annotate returns annotations with the value under the key; an empty value takes the key out. The annotations given are not changed, and
-// none at all are nil.
+// Annotate returns annotations with the value under the key; an empty value takes the key out. The annotations given
+// are not changed, and none at all are nil.
 func Annotate(annotations map[string]string, key, value string) map[string]string {
 	out := maps.Clone(annotations)
 	if value == "" {

@@ -1,9 +1,9 @@
-// Package roundtrip makes the conversion between two versions of an API lossless. What one version can't say is kept in an
-// annotation, as differences; converting back puts them in again.
+// Package roundtrip makes the conversion between two versions of an API lossless. What one version can't say is kept in
+// an annotation, as differences; converting back puts them in again.
 //
-// A difference holds only while its field still shows what it showed when the difference was noted: whoever edits an object in
-// one version is not overruled by what the other version said before. The package stands beside the API: it knows no kind and
-// imports only the standard library.
+// A difference holds only while its field still shows what it showed when the difference was noted: whoever edits an
+// object in one version is not overruled by what the other version said before. The package stands beside the API: it
+// knows no kind and imports only the standard library.
 package roundtrip
 
 import (
@@ -32,8 +32,8 @@ type Difference struct {
 	Text bool `json:"text,omitempty"`
 }
 
-// Note returns the differences between what the conversion shows and what is, as the text of an annotation; empty if there are
-// none. Both are structs, or pointers to structs, that can be written as JSON objects.
+// Note returns the differences between what the conversion shows and what is, as the text of an annotation; empty if
+// there are none. Both are structs, or pointers to structs, that can be written as JSON objects.
 func Note(shown, is any) (string, error) {
 	a, err := fields(shown)
 	if err != nil {
@@ -116,7 +116,8 @@ func read(text []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// compare lists where two values differ: objects key by key, lists of the same length item by item, all else as a whole.
+// compare lists where two values differ: objects key by key, lists of the same length item by item, all else as a
+// whole.
 func compare(at []string, shown, is any) []Difference {
 	if reflect.DeepEqual(shown, is) {
 		return nil
@@ -152,8 +153,8 @@ func compareObjects(at []string, shown, is map[string]any) []Difference {
 	return out
 }
 
-// compareItems notes every item that looks like one that differs, even if itself it does not: items are found by their looks, in
-// their order.
+// compareItems notes every item that looks like one that differs, even if itself it does not: items are found by their
+// looks, in their order.
 func compareItems(at []string, shown, is []any) []Difference {
 	var out []Difference
 	for i := range shown {
@@ -167,8 +168,8 @@ func compareItems(at []string, shown, is []any) []Difference {
 	return out
 }
 
-// apply puts the differences into an object. Whether a field shows what it showed is decided for all of them first, on the object
-// as it was converted.
+// apply puts the differences into an object. Whether a field shows what it showed is decided for all of them first, on
+// the object as it was converted.
 func apply(root map[string]any, differences []Difference) {
 	taken := map[string][]bool{}
 	var hold []func()

@@ -37,7 +37,8 @@ func trips() []trip {
 		client.Object
 		conversion.Hub
 	}
-	both := func(kind string, old, new *rapid.Generator[client.Object], newSpoke func() spoke, newHub func() hub) []trip {
+	both := func(kind string, old, new *rapid.Generator[client.Object], newSpoke func() spoke,
+		newHub func() hub) []trip {
 		up := func(o client.Object) (client.Object, error) {
 			out := newHub()
 			return out, o.(spoke).ConvertTo(out)

@@ -18,8 +18,8 @@ func definitions() []string {
 	return []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh"}
 }
 
-// upgradeDefinitions replaces Karpenter's definitions with Tenon's in place, and says that they may still store objects of v1beta1, as those
-// of a cluster do that has come a long way.
+// upgradeDefinitions replaces Karpenter's definitions with Tenon's in place, and says that they may still store objects
+// of v1beta1, as those of a cluster do that has come a long way.
 func (w *world) upgradeDefinitions() {
 	w.Helper()
 	for _, crds := range w.who[report.Tenon].CRDs {
@@ -28,7 +28,8 @@ func (w *world) upgradeDefinitions() {
 	for _, name := range definitions() {
 		object := &apiextensionsv1.CustomResourceDefinition{}
 		object.Name = name
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"storedVersions":["v1beta1","v1"]}}`))
+		patch := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"status":{"storedVersions":["v1beta1","v1"]}}`))
 		w.must(w.c.Status().Patch(w.Context(), object, patch))
 	}
 }
@@ -45,15 +46,19 @@ func (w *world) migrated() string {
 	return ""
 }
 
-// spoilStamps gives some NodeClaims a hash that was computed in another way, as an older Karpenter did, and takes it from another.
+// spoilStamps gives some NodeClaims a hash that was computed in another way, as an older Karpenter did, and takes it
+// from another.
 func (w *world) spoilStamps() {
 	w.Helper()
 	for i, c := range list(w, &v1.NodeClaimList{}).Items[:5] {
-		annotations := fmt.Sprintf(`{%q:"17",%q:"v2"}`, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey)
+		annotations := fmt.Sprintf(`{%q:"17",%q:"v2"}`, v1.NodePoolHashAnnotationKey,
+			v1.NodePoolHashVersionAnnotationKey)
 		if i == 0 {
-			annotations = fmt.Sprintf(`{%q:null,%q:null}`, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey)
+			annotations = fmt.Sprintf(`{%q:null,%q:null}`, v1.NodePoolHashAnnotationKey,
+				v1.NodePoolHashVersionAnnotationKey)
 		}
-		w.must(w.c.Patch(w.Context(), &c, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":`+annotations+`}}`))))
+		w.must(w.c.Patch(w.Context(), &c, client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"annotations":`+annotations+`}}`))))
 	}
 }
 
@@ -66,8 +71,10 @@ func (w *world) stamped() string {
 		return fmt.Sprintf("the pool has the annotations %v", pool.Annotations)
 	}
 	for _, c := range list(w, &v1.NodeClaimList{}).Items {
-		if c.Annotations[v1.NodePoolHashAnnotationKey] != want || c.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
-			return fmt.Sprintf("NodeClaim %s has the annotations %v, and the pool's hash is %s", c.Name, c.Annotations, want)
+		if c.Annotations[v1.NodePoolHashAnnotationKey] != want ||
+			c.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
+			return fmt.Sprintf("NodeClaim %s has the annotations %v, and the pool's hash is %s", c.Name,
+				c.Annotations, want)
 		}
 	}
 	return ""

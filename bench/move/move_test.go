@@ -9,8 +9,9 @@ import (
 // The cluster that is handed over.
 const inUse = 50
 
-// TestThereAndBack has Karpenter run a cluster of 50 nodes in use, hands it to Tenon and back again, and then has both begin at once. No
-// node is replaced and no pod is restarted on the way; and each new leader makes nodes for pods that come, and takes these away again.
+// TestThereAndBack has Karpenter run a cluster of 50 nodes in use, hands it to Tenon and back again, and then has both
+// begin at once. No node is replaced and no pod is restarted on the way; and each new leader makes nodes for pods that
+// come, and takes these away again.
 func TestThereAndBack(t *testing.T) {
 	w := newWorld(t)
 	w.Log("Karpenter runs the cluster")

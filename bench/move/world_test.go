@@ -70,12 +70,14 @@ func newWorld(t *testing.T) *world {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building Tenon: %v: %s", err, out)
 	}
-	tenon, err := contestant.Tenon(own, filepath.Join("..", "..", "charts", "karpenter-crd", "templates"), module.InstanceTypes())
+	tenon, err := contestant.Tenon(own, filepath.Join("..", "..", "charts", "karpenter-crd", "templates"),
+		module.InstanceTypes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		v1.AddToScheme, kwokv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +105,8 @@ type controller struct {
 func (w *world) start(name string) *controller {
 	w.Helper()
 	w.starts++
-	c := &controller{w: w, name: name, manager: map[string]string{report.Peer: "karpenter", report.Tenon: "tenon"}[name],
+	c := &controller{w: w, name: name, manager: map[string]string{report.Peer: "karpenter",
+		report.Tenon: "tenon"}[name],
 		log: filepath.Join(w.folder, fmt.Sprintf("%d-%s.log", w.starts, name))}
 	var err error
 	if c.process, err = w.who[name].Start(w.lab.Kubeconfig(), "info", c.log); err != nil {
@@ -205,8 +208,8 @@ func (w *world) elected(a, b *controller) (leader, other *controller) {
 	return leader, other
 }
 
-// createPool makes a pool of machines that one pod fills and whose empty nodes go at once. No others go to save money: Karpenter would also
-// take a node away whose pod fits on an empty one.
+// createPool makes a pool of machines that one pod fills and whose empty nodes go at once. No others go to save money:
+// Karpenter would also take a node away whose pod fits on an empty one.
 func (w *world) createPool() {
 	w.Helper()
 	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
@@ -214,10 +217,12 @@ func (w *world) createPool() {
 	}
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	p.Spec.Template.Labels = map[string]string{"team": "shop"}
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind, Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind,
+		Name: "default"}
 	p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "team", Value: "shop", Effect: corev1.TaintEffectNoSchedule}}
 	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
-		in(corev1.LabelInstanceTypeStable, "s-2x-amd64-linux"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelTopologyZone, "test-zone-a")}
+		in(corev1.LabelInstanceTypeStable, "s-2x-amd64-linux"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+		in(corev1.LabelTopologyZone, "test-zone-a")}
 	p.Spec.Disruption.ConsolidateAfter = v1.NillableDuration{Duration: new(time.Duration(0))}
 	p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyWhenEmpty
 	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
@@ -235,13 +240,15 @@ func (w *world) scale(name string, pods int32) {
 	d.Spec.Template.Spec = corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(0)),
 		Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}},
 		Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}}}}}
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(
+				"1500m")}}}}}
 	err := w.c.Create(w.Context(), d)
 	if client.IgnoreAlreadyExists(err) != nil {
 		w.Fatal(err)
 	}
 	if err != nil {
-		w.must(w.c.Patch(w.Context(), d, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, pods))))
+		w.must(w.c.Patch(w.Context(), d, client.RawPatch("application/merge-patch+json",
+			fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, pods))))
 	}
 }
 
@@ -257,7 +264,8 @@ func (w *world) pods() []corev1.Pod {
 	return list(w, &corev1.PodList{}, client.InNamespace(w.lab.Namespace())).Items
 }
 
-// running says what keeps so many pods from running, each on a node of its own that is initialized, with nothing left over.
+// running says what keeps so many pods from running, each on a node of its own that is initialized, with nothing left
+// over.
 func (w *world) running(n int) func() string {
 	return func() string {
 		up := 0
@@ -274,13 +282,15 @@ func (w *world) running(n int) func() string {
 		}
 		claims := list(w, &v1.NodeClaimList{}).Items
 		if up != n || len(nodes) != n || initialized != n || len(claims) != n {
-			return fmt.Sprintf("%d pods run, and there are %d nodes, of which %d are initialized, and %d NodeClaims; want %d of each", up, len(nodes), initialized, len(claims), n)
+			return fmt.Sprintf("%d pods run, and there are %d nodes, of which %d are initialized, and %d NodeClaims; "+
+				"want %d of each", up, len(nodes), initialized, len(claims), n)
 		}
 		return ""
 	}
 }
 
-// everything is what must outlive a handover: NodeClaims, nodes and pods, with their UIDs, where each is, and how often it was restarted.
+// everything is what must outlive a handover: NodeClaims, nodes and pods, with their UIDs, where each is, and how often
+// it was restarted.
 func (w *world) everything() map[string]string {
 	w.Helper()
 	out := make(map[string]string)
@@ -293,7 +303,8 @@ func (w *world) everything() map[string]string {
 		}
 	}
 	for _, n := range list(w, &corev1.NodeList{}).Items {
-		out["Node "+n.Name] = fmt.Sprint(n.UID, n.Spec.ProviderID, n.Spec.Unschedulable, n.Spec.Taints, n.Finalizers, n.DeletionTimestamp)
+		out["Node "+n.Name] = fmt.Sprint(n.UID, n.Spec.ProviderID, n.Spec.Unschedulable, n.Spec.Taints, n.Finalizers,
+			n.DeletionTimestamp)
 	}
 	for _, p := range w.pods() {
 		restarts := int32(0)
@@ -305,8 +316,8 @@ func (w *world) everything() map[string]string {
 	return out
 }
 
-// works has the program that leads show that it does: pods come and get a node each, which this program has asked for and no other; they go,
-// and so do these nodes. What was there before is there afterwards.
+// works has the program that leads show that it does: pods come and get a node each, which this program has asked for
+// and no other; they go, and so do these nodes. What was there before is there afterwards.
 func (w *world) works(leader *controller, before map[string]string) {
 	w.Helper()
 	const more = 2

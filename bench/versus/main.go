@@ -1,6 +1,6 @@
-// Command versus gives the same pods, pools and catalog to Tenon's engine and to the scheduler of its peer Karpenter, in one
-// process and cold each time, and compares time, memory, nodes and price. One line for each workload and one for each
-// promise go to standard output, progress to standard error, and all of it to a JSON file.
+// Command versus gives the same pods, pools and catalog to Tenon's engine and to the scheduler of its peer Karpenter,
+// in one process and cold each time, and compares time, memory, nodes and price. One line for each workload and one for
+// each promise go to standard output, progress to standard error, and all of it to a JSON file.
 //
 // It is a module of its own because the peer asks for a newer compiler than the rest of the repository.
 package main
@@ -97,7 +97,8 @@ func run(ctx context.Context, args []string, out, messages io.Writer) (err error
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
-	c := &contest.Contest{Lines: out, Messages: messages, Settings: contest.Settings{Cut: o.cut, Count: o.count, SmallPods: o.small}}
+	c := &contest.Contest{Lines: out, Messages: messages, Settings: contest.Settings{Cut: o.cut, Count: o.count,
+		SmallPods: o.small}}
 	if !o.peerOnly {
 		c.Tenon = ours.Solver{}
 	}

@@ -17,7 +17,8 @@ func TestParseDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.count != 3 || o.cut != 5*time.Minute || o.only != "" || o.tenonOnly || o.peerOnly || o.out != filepath.Join("..", "out", "peer.json") {
+	if o.count != 3 || o.cut != 5*time.Minute || o.only != "" || o.tenonOnly || o.peerOnly ||
+		o.out != filepath.Join("..", "out", "peer.json") {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -39,7 +40,8 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	var help bytes.Buffer
-	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-cpuprofile") {
+	if err := run(t.Context(), []string{"-help"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(help.String(), "-cpuprofile") {
 		t.Errorf("got %v and %q", err, help.String())
 	}
 }
@@ -47,10 +49,12 @@ func TestRefuses(t *testing.T) {
 func TestComparesInOneRun(t *testing.T) {
 	var lines bytes.Buffer
 	file := filepath.Join(t.TempDir(), "peer.json")
-	if err := run(t.Context(), []string{"-only", "^diverse-100$", "-count", "1", "-out", file}, &lines, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"-only", "^diverse-100$", "-count", "1", "-out", file}, &lines,
+		io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"workload=diverse-100 pods=100 types=400 ", "tenon_unplaced=0 peer_unplaced=0 tenon_valid=true", "verdict="} {
+	for _, want := range []string{"workload=diverse-100 pods=100 types=400 ", "tenon_unplaced=0 peer_unplaced=0 " +
+		"tenon_valid=true", "verdict="} {
 		if !strings.Contains(lines.String(), want) {
 			t.Errorf("no %q in %s", want, lines.String())
 		}

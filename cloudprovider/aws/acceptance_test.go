@@ -32,15 +32,16 @@ func busyEC2(seed uint64) wire.Gate {
 			return wire.Errorf("MissingParameter", "%v", err)
 		}
 		mu.Lock()
-		takes := time.Second + time.Duration(count)*15*time.Millisecond + time.Duration(rnd.Int64N(int64(1500*time.Millisecond)))
+		takes := time.Second + time.Duration(count)*15*time.Millisecond +
+			time.Duration(rnd.Int64N(int64(1500*time.Millisecond)))
 		mu.Unlock()
 		time.Sleep(takes)
 		return nil
 	})
 }
 
-// packed are claims as packing makes them: of a few kinds, filled with whatever pods there were, so that no two ask for the
-// same.
+// packed are claims as packing makes them: of a few kinds, filled with whatever pods there were, so that no two ask for
+// the same.
 func packed(n int, rnd *rand.Rand) []*v1.NodeClaim {
 	list := claims(n, in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
 	kinds := []struct{ milli, mebi int64 }{{7600, 13000}, {15600, 28000}, {15600, 58000}, {31000, 58000}, {7600, 28000}}
@@ -58,21 +59,24 @@ func (w *world) sellOut() {
 		for _, zone := range w.sim.World.Zones() {
 			for _, market := range []cloud.Market{cloud.OnDemand, cloud.Spot} {
 				if n++; n%3 != 0 {
-					w.sim.World.SetCapacity(cloud.CapacityRule{Type: string(info.InstanceType), Zone: zone.Name, Market: market})
+					w.sim.World.SetCapacity(cloud.CapacityRule{Type: string(info.InstanceType), Zone: zone.Name,
+						Market: market})
 				}
 			}
 		}
 	}
 }
 
-// TestAThousandNodesAtOnce holds the promise of at most 40 CreateFleet calls for a thousand nodes, none of which EC2 finds too
-// many, under the limits that AWS documents and with as many launches at a time as the loop makes. Every claim gets a node in the
-// round in which it is first asked for, even if two thirds of what EC2 sells are not to be had.
+// TestAThousandNodesAtOnce holds the promise of at most 40 CreateFleet calls for a thousand nodes, none of which EC2
+// finds too many, under the limits that AWS documents and with as many launches at a time as the loop makes. Every
+// claim gets a node in the round in which it is first asked for, even if two thirds of what EC2 sells are not to be
+// had.
 func TestAThousandNodesAtOnce(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		mixed, scarce bool
-	}{{"equal", false, false}, {"equal, two thirds sold out", false, true}, {"mixed", true, false}, {"mixed, two thirds sold out", true, true}} {
+	}{{"equal", false, false}, {"equal, two thirds sold out", false, true}, {"mixed", true, false},
+		{"mixed, two thirds sold out", true, true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := setup{limits: simec2.AWSLimits(), families: manyFamilies(), gates: []wire.Gate{busyEC2(1)}}
@@ -88,7 +92,8 @@ func TestAThousandNodesAtOnce(t *testing.T) {
 				got, errs := launchAll(t, p, list, coreHands)
 				distinct(t, list, got, errs)
 				calls := w.sim.Calls()["ec2:CreateFleet"]
-				t.Logf("%d nodes, %s: %d CreateFleet calls, %d throttled, %s", len(list), tc.name, calls, throttled(w), time.Since(began).Round(100*time.Millisecond))
+				t.Logf("%d nodes, %s: %d CreateFleet calls, %d throttled, %s", len(list), tc.name, calls, throttled(w),
+					time.Since(began).Round(100*time.Millisecond))
 				if calls > 40 {
 					t.Errorf("%d CreateFleet calls, want at most 40", calls)
 				}

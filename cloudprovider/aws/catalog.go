@@ -26,8 +26,8 @@ import (
 const (
 	// regionLasts is how long what EC2 sells in the region is remembered. AWS adds types now and then.
 	regionLasts = 12 * time.Hour
-	// regionRetry is how soon it is asked for again if it could not say, and what was known stands; regionFirstRetry is how soon if
-	// nothing was known, and nothing can be launched.
+	// regionRetry is how soon it is asked for again if it could not say, and what was known stands; regionFirstRetry is
+	// how soon if nothing was known, and nothing can be launched.
 	regionRetry      = 5 * time.Minute
 	regionFirstRetry = 5 * time.Second
 	// classCatalogLasts is how long a class's list is kept that nobody asks for.
@@ -52,7 +52,8 @@ func (p *Provider) typesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]*c
 }
 
 // typeOf finds one of the class's types; nil if the class does not have it.
-func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType, error) {
+func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType,
+	error) {
 	c, err := p.catalog.forClass(ctx, class)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,9 @@ func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name s
 
 // find finds one of the types; nil if it is not there.
 func (c *classCatalog) find(name string) *cloudprovider.InstanceType {
-	at, found := slices.BinarySearchFunc(c.types, name, func(t *cloudprovider.InstanceType, name string) int { return strings.Compare(t.Name, name) })
+	at, found := slices.BinarySearchFunc(c.types, name, func(t *cloudprovider.InstanceType, name string) int {
+		return strings.Compare(t.Name, name)
+	})
 	if !found {
 		return nil
 	}
@@ -81,7 +84,8 @@ type catalog struct {
 	sellsReserved bool
 	isShifted     func(zoneID string) bool
 
-	// reading lets one caller at a time ask EC2 what it sells. The others take what is known; if that is nothing they wait.
+	// reading lets one caller at a time ask EC2 what it sells. The others take what is known; if that is nothing they
+	// wait.
 	reading chan struct{}
 	mu      sync.Mutex
 	region  *regionTypes
@@ -93,7 +97,8 @@ type catalog struct {
 
 func newCatalog(o *Options) *catalog {
 	return &catalog{
-		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now, sellsReserved: o.ReservedCapacity, isShifted: o.Shifted,
+		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now,
+		sellsReserved: o.ReservedCapacity, isShifted: o.Shifted,
 		reading: make(chan struct{}, 1), byClass: map[string]*classCatalog{},
 	}
 }
@@ -135,14 +140,17 @@ func (c *catalog) forClass(ctx context.Context, class *awsv1.EC2NodeClass) (*cla
 	from := fmt.Sprint(shaped, c.prices.Revision(), terms)
 	cc, before, err := c.build(class, region, terms, from, shaped)
 	if err == nil && before != cc.estimated && cc.estimated > 0 {
-		log.FromContext(ctx).Info("prices of instance types are estimated from those of others; allow pricing:GetProducts, and leave out --isolated-vpc, to learn them",
+		log.FromContext(ctx).Info("prices of instance types are estimated from those of others; allow "+
+			"pricing:GetProducts, and leave out --isolated-vpc, to learn them",
 			"EC2NodeClass", class.Name, "types", cc.estimated, "such as", cc.example)
 	}
 	return cc, err
 }
 
-// build puts the class's list together, unless it is there. before is how many types had an estimated price the last time.
-func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *purchaseTerms, from, shaped string) (cc *classCatalog, before int, err error) {
+// build puts the class's list together, unless it is there. before is how many types had an estimated price the last
+// time.
+func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *purchaseTerms, from,
+	shaped string) (cc *classCatalog, before int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cc = c.byClass[class.Name]; cc != nil {
@@ -171,13 +179,15 @@ func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *p
 	}
 	next.list = choose.NewList(next.types)
 	next.estimated, next.example = countEstimated(next.types)
-	maps.DeleteFunc(c.byClass, func(_ string, old *classCatalog) bool { return c.now().Sub(old.used) > classCatalogLasts })
+	maps.DeleteFunc(c.byClass, func(_ string, old *classCatalog) bool {
+		return c.now().Sub(old.used) > classCatalogLasts
+	})
 	c.byClass[class.Name] = next
 	return next, before, nil
 }
 
-// countEstimated counts the types whose price on demand is an estimate. The built-in table is older than the newest types, and
-// where the Pricing API can't be reached it is all there is.
+// countEstimated counts the types whose price on demand is an estimate. The built-in table is older than the newest
+// types, and where the Pricing API can't be reached it is all there is.
 func countEstimated(types []*cloudprovider.InstanceType) (count int, example string) {
 	for _, t := range types {
 		if slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool {
@@ -192,8 +202,8 @@ func countEstimated(types []*cloudprovider.InstanceType) (count int, example str
 // imageKey is what of a class's images decides which types it can use.
 func imageKey(class *awsv1.EC2NodeClass) string { return fmt.Sprint(class.Status.AMIs) }
 
-// regionNow returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again: thousands
-// may ask.
+// regionNow returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again:
+// thousands may ask.
 func (c *catalog) regionNow(ctx context.Context) (*regionTypes, error) {
 	region, lastError, due := c.known()
 	if !due {

@@ -11,10 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestByChance does what can happen to a controller in random order and all at the same time: answers get lost, EC2 is busy or
-// slow or broken or sold out and shows instances late and one after the other, looks come between, what was answered is not
-// written down, callers give up, claims and instances go, the controller dies and another takes over. Whatever happens, no
-// instance is given to two claims, no claim has two once things have settled, and nothing is left over.
+// TestByChance does what can happen to a controller in random order and all at the same time: answers get lost, EC2 is
+// busy or slow or broken or sold out and shows instances late and one after the other, looks come between, what was
+// answered is not written down, callers give up, claims and instances go, the controller dies and another takes over.
+// Whatever happens, no instance is given to two claims, no claim has two once things have settled, and nothing is left
+// over.
 func TestByChance(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -35,12 +36,15 @@ func TestByChance(t *testing.T) {
 func TestFoundByChance(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string][]act{
-		// A launch waited for its turn, its callers gave up and came again, and were refused by another launch. The first one
-		// launched instances for claims that were gone.
+		// A launch waited for its turn, its callers gave up and came again, and were refused by another launch. The
+		// first one launched instances for claims that were gone.
 		"callers who have left": {
-			{"throttle", 2, 4, 7243 * time.Millisecond}, {"launch", 3, 1, 4 * time.Millisecond}, {"look", 6, 3, 0}, {"crisis", 3, 6, 535 * time.Millisecond},
-			{"look", 4, 0, 49 * time.Millisecond}, {"launch", 0, 2, 39356 * time.Millisecond}, {"give up", 1, 6, 3620 * time.Millisecond},
-			{"crisis", 4, 5, 23346 * time.Millisecond}, {"launch", 2, 3, 207 * time.Millisecond}, {"break", 6, 6, 34870 * time.Millisecond},
+			{"throttle", 2, 4, 7243 * time.Millisecond}, {"launch", 3, 1, 4 * time.Millisecond}, {"look", 6, 3, 0},
+			{"crisis", 3, 6, 535 * time.Millisecond},
+			{"look", 4, 0, 49 * time.Millisecond}, {"launch", 0, 2, 39356 * time.Millisecond},
+			{"give up", 1, 6, 3620 * time.Millisecond},
+			{"crisis", 4, 5, 23346 * time.Millisecond}, {"launch", 2, 3, 207 * time.Millisecond},
+			{"break", 6, 6, 34870 * time.Millisecond},
 			{"crisis", 4, 2, 1667 * time.Millisecond}, {"refuse", 5, 0, 3 * time.Millisecond},
 		},
 	} {
@@ -67,8 +71,10 @@ type act struct {
 func drawAct(t *rapid.T) act {
 	return act{
 		what: rapid.SampledFrom(slices.Concat(
-			slices.Repeat([]string{"launch", "crisis"}, 4), slices.Repeat([]string{"pass", "look"}, 2), []string{"want", "lose"},
-			[]string{"restart", "scarce", "slow", "break", "refuse", "throttle", "give up", "kill", "collect"})).Draw(t, "what"),
+			slices.Repeat([]string{"launch", "crisis"}, 4), slices.Repeat([]string{"pass", "look"}, 2),
+			[]string{"want", "lose"},
+			[]string{"restart", "scarce", "slow", "break", "refuse", "throttle", "give up", "kill", "collect"})).Draw(t,
+			"what"),
 		n:  rapid.IntRange(0, 6).Draw(t, "n"),
 		m:  rapid.IntRange(0, 6).Draw(t, "m"),
 		by: time.Duration(rapid.IntRange(0, 45_000).Draw(t, "ms")) * time.Millisecond,
@@ -111,7 +117,8 @@ func (d *drama) do(a act) {
 	}
 }
 
-// crisis has claims launched together while something goes wrong, and what comes after it come before EC2 shows everything.
+// crisis has claims launched together while something goes wrong, and what comes after it come before EC2 shows
+// everything.
 func (d *drama) crisis(a act) {
 	d.want(2+a.n, a.m)
 	keep := 4

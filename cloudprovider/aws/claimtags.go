@@ -16,9 +16,11 @@ import (
 const (
 	// LaunchTagKey names the launch that an instance came from. Instances of one launch are interchangeable.
 	LaunchTagKey = "tenon.sh/launch"
-	// ClaimsTagKey lists the claims that the launch was for, in a short form. A long list goes on in ClaimsTagKey-2 and so on.
+	// ClaimsTagKey lists the claims that the launch was for, in a short form. A long list goes on in ClaimsTagKey-2 and
+	// so on.
 	ClaimsTagKey = "tenon.sh/claims"
-	// IdentityTagKey holds the identity of the cluster, the UID of its namespace kube-system: clusters may share a name.
+	// IdentityTagKey holds the identity of the cluster, the UID of its namespace kube-system: clusters may share a
+	// name.
 	IdentityTagKey = "tenon.sh/cluster"
 )
 
@@ -28,13 +30,14 @@ const IdentityTaggedAnnotationKey = "tenon.sh/cluster-tagged"
 const (
 	shortUIDLength = 22
 	uidsPerTag     = 11 // a tag's value has at most 256 characters
-	// mostTags is how many tags EC2 allows on an instance. Two are kept free for the names of claim and node, which come
-	// later.
+	// mostTags is how many tags EC2 allows on an instance. Two are kept free for the names of claim and node, which
+	// come later.
 	mostTags  = 50
 	laterTags = 2
 )
 
-// shortUID is the short form of a claim's UID: the 16 bytes of it in base64. What is not a UUID, as in tests, is hashed.
+// shortUID is the short form of a claim's UID: the 16 bytes of it in base64. What is not a UUID, as in tests, is
+// hashed.
 func shortUID(uid string) string {
 	raw, err := hex.DecodeString(strings.ReplaceAll(uid, "-", ""))
 	if err != nil || len(raw) != 16 || encodeUID(raw) != uid {
@@ -95,14 +98,15 @@ func readClaimTags(tags map[string]string) []string {
 	}
 }
 
-// roomForClaims is how many claims a launch can be for if its instances carry that many other tags. If it is none, a launch
-// is for one claim, which has its name on it from the start and needs no mark.
+// roomForClaims is how many claims a launch can be for if its instances carry that many other tags. If it is none, a
+// launch is for one claim, which has its name on it from the start and needs no mark.
 func roomForClaims(otherTags int) int {
 	return max(0, mostTags-laterTags-otherTags) * uidsPerTag
 }
 
-// launchToken names a launch for the claims: the same for the same claims, whatever their order, so that asking EC2 again
-// is the same act. A claim's number of tries is part of it, because EC2 gives the same answer to the same token for ever.
+// launchToken names a launch for the claims: the same for the same claims, whatever their order, so that asking EC2
+// again is the same act. A claim's number of tries is part of it, because EC2 gives the same answer to the same token
+// for ever.
 func launchToken(cluster string, requests []*launchRequest) string {
 	lines := make([]string, 0, len(requests)+1)
 	for _, q := range requests {

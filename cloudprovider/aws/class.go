@@ -40,14 +40,16 @@ func (p *Provider) hasClass(ctx context.Context, name string) bool {
 // readyClass returns the class if it can be used.
 func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if ref == nil || ref.Group != awsv1.Group || ref.Kind != awsv1.Kind {
-		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf("spec.nodeClassRef must have group %s and kind %s", awsv1.Group, awsv1.Kind)}
+		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf(
+			"spec.nodeClassRef must have group %s and kind %s", awsv1.Group, awsv1.Kind)}
 	}
 	class, err := p.anyClass(ctx, ref.Name)
 	if err != nil {
 		return nil, err
 	}
 	if class == nil {
-		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it does not exist; create it or change spec.nodeClassRef.name"}
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it does not exist; create it or " +
+			"change spec.nodeClassRef.name"}
 	}
 	if !class.DeletionTimestamp.IsZero() {
 		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it is being deleted"}

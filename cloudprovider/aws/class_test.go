@@ -56,7 +56,8 @@ func TestTemplatesGoWithTheirClass(t *testing.T) {
 		Client: w.kube, Templates: w.ec2, Events: quiet{}, Cluster: cluster, Now: time.Now,
 		Profiles: profile.New(profile.Options{Cluster: cluster, Region: region, Now: time.Now}),
 	})
-	if _, err := keeper.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}}); err != nil {
+	if _, err := keeper.Reconcile(t.Context(),
+		ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}}); err != nil {
 		t.Fatal(err)
 	}
 	if left := w.sim.World.Templates(); len(left) != 0 {
@@ -64,11 +65,13 @@ func TestTemplatesGoWithTheirClass(t *testing.T) {
 	}
 }
 
-// TestStampIsOfTheClassItself: an instance bears the hash of the class that it was launched from, and nothing is launched
-// from a class that has changed since it was looked at.
+// TestStampIsOfTheClassItself: an instance bears the hash of the class that it was launched from, and nothing is
+// launched from a class that has changed since it was looked at.
 func TestStampIsOfTheClassItself(t *testing.T) {
 	w, p := start(t, setup{})
-	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) { c.Annotations[awsv1.HashAnnotationKey] = "of-before" }); err != nil {
+	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
+		c.Annotations[awsv1.HashAnnotationKey] = "of-before"
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.Create(t.Context(), claim())
@@ -76,7 +79,8 @@ func TestStampIsOfTheClassItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := w.class().Hash(caBundle)
-	if err != nil || got.Annotations[awsv1.HashAnnotationKey] != want || got.Annotations[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {
+	if err != nil || got.Annotations[awsv1.HashAnnotationKey] != want ||
+		got.Annotations[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {
 		t.Errorf("annotations are %v, want the hash %s (%v)", got.Annotations, want, err)
 	}
 	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
@@ -85,20 +89,24 @@ func TestStampIsOfTheClassItself(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Create(t.Context(), claim()); !cloudprovider.IsNotReady(err) || !strings.Contains(err.Error(), "being looked at") {
+	if _, err := p.Create(t.Context(), claim()); !cloudprovider.IsNotReady(err) || !strings.Contains(err.Error(),
+		"being looked at") {
 		t.Errorf("a class that has changed since it was looked at: %v", err)
 	}
 }
 
-// TestOpenReservationsAreLeftAlone: with reserved capacity in use, an instance on demand takes no place in a reservation.
+// TestOpenReservationsAreLeftAlone: with reserved capacity in use, an instance on demand takes no place in a
+// reservation.
 func TestOpenReservationsAreLeftAlone(t *testing.T) {
 	for _, reserving := range []bool{true, false} {
 		w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) { o.ReservedCapacity = reserving })
 		for _, zone := range w.sim.World.Zones() {
-			w.sim.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"), AvailabilityZone: new(zone.Name),
+			w.sim.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"),
+				AvailabilityZone:   new(zone.Name),
 				TotalInstanceCount: new(int32(1)), CreateDate: new(time.Now())})
 		}
-		if _, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelInstanceTypeStable, "m5.large"))); err != nil {
+		if _, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+			in(corev1.LabelInstanceTypeStable, "m5.large"))); err != nil {
 			t.Fatal(err)
 		}
 		if took := w.alive()[0].CapacityReservation != ""; took == reserving {
@@ -128,7 +136,8 @@ func TestRehearsalIsOfThePools(t *testing.T) {
 	big := pool()
 	big.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
 		// The first is cheaper.
-		in(corev1.LabelInstanceTypeStable, "g4dn.xlarge", "r6g.4xlarge"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)}
+		in(corev1.LabelInstanceTypeStable, "g4dn.xlarge", "r6g.4xlarge"), in(v1.CapacityTypeLabelKey,
+			v1.CapacityTypeSpot)}
 	other := pool()
 	other.Name = "another"
 	other.Spec.Template.Spec.NodeClassRef.Name = "another"
@@ -148,7 +157,8 @@ type spy struct {
 	last string
 }
 
-func (s *spy) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, opts ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+func (s *spy) RunInstances(ctx context.Context, in *ec2.RunInstancesInput,
+	opts ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	s.last = string(in.InstanceType)
 	return s.EC2API.RunInstances(ctx, in, opts...)
 }
@@ -156,11 +166,13 @@ func (s *spy) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, opts 
 // TestExpressionsReachTheNode: what a class computes is handed to the kubelet, type by type.
 func TestExpressionsReachTheNode(t *testing.T) {
 	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) {
-		o.Shapes = machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075, Expressions: true}, machine.NewMemory(time.Now))
+		o.Shapes = machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075,
+			Expressions: true}, machine.NewMemory(time.Now))
 	})
 	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
 		c.Spec.Kubelet = awsv1.KubeletConfiguration{
-			"maxPods": rawJSON(`"vcpus * 7"`), "kubeReserved": rawJSON(`{"cpu": "vcpus * 40", "memory": "1Gi"}`), "systemReserved": rawJSON(`{"cpu": "100m"}`)}
+			"maxPods": rawJSON(`"vcpus * 7"`), "kubeReserved": rawJSON(`{"cpu": "vcpus * 40", "memory": "1Gi"}`),
+			"systemReserved": rawJSON(`{"cpu": "100m"}`)}
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,10 +214,12 @@ func TestStats(t *testing.T) {
 	if err := registry.Register(p.TypeStats()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.exhaust(t.Context(), cloudprovider.OfferingRef{Type: "m5.large", Zone: "us-west-2a", CapacityType: v1.CapacityTypeOnDemand}); err != nil {
+	if err := w.exhaust(t.Context(), cloudprovider.OfferingRef{Type: "m5.large", Zone: "us-west-2a",
+		CapacityType: v1.CapacityTypeOnDemand}); err != nil {
 		t.Fatal(err)
 	}
-	only := claim(in(corev1.LabelInstanceTypeStable, "m5.large"), in(corev1.LabelTopologyZone, "us-west-2a"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
+	only := claim(in(corev1.LabelInstanceTypeStable, "m5.large"), in(corev1.LabelTopologyZone, "us-west-2a"),
+		in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
 	if _, err := p.Create(t.Context(), only); !cloudprovider.IsNoCapacity(err) {
 		t.Fatalf("error is %v", err)
 	}
@@ -250,14 +264,17 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestPolicyReachesInheritedProfiles: profiles that an older Karpenter made are not under our path, and still ours to remove.
+// TestPolicyReachesInheritedProfiles: profiles that an older Karpenter made are not under our path, and still ours to
+// remove.
 func TestPolicyReachesInheritedProfiles(t *testing.T) {
 	for _, action := range []string{"iam:DeleteInstanceProfile", "iam:RemoveRoleFromInstanceProfile"} {
 		found := false
 		for _, s := range readPolicy(t) {
 			tags := s.Condition["StringEquals"]
-			found = found || has(s.Action, action) && has(s.Resource, "arn:${PARTITION}:iam::${ACCOUNT_ID}:instance-profile/*") &&
-				has(tags["aws:ResourceTag/kubernetes.io/cluster/${CLUSTER_NAME}"], "owned") && has(tags["aws:ResourceTag/topology.kubernetes.io/region"], "${REGION}")
+			found = found || has(s.Action, action) &&
+				has(s.Resource, "arn:${PARTITION}:iam::${ACCOUNT_ID}:instance-profile/*") &&
+				has(tags["aws:ResourceTag/kubernetes.io/cluster/${CLUSTER_NAME}"], "owned") &&
+				has(tags["aws:ResourceTag/topology.kubernetes.io/region"], "${REGION}")
 		}
 		if !found {
 			t.Errorf("no statement allows %s on a profile at another path that is tagged as the cluster's", action)
@@ -293,7 +310,9 @@ func TestTypesWithoutAPriceAreEstimated(t *testing.T) {
 		o.Prices = priceless{o.Prices.(*price.Book), "m5.large"}
 	})
 	var lines []string
-	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) {
+		lines = append(lines, args)
+	}, funcr.Options{}))
 	for generation := range int64(3) {
 		if err := w.changeClass(ctx, func(c *awsv1.EC2NodeClass) {
 			c.Generation = generation
@@ -321,7 +340,8 @@ func TestTypesWithoutAPriceAreEstimated(t *testing.T) {
 			t.Errorf("m5.large is sold in %d zones on demand, want 3", sold)
 		}
 	}
-	want := strings.NewReader("# HELP tenon_aws_price_estimated_types How many instance types of a class have a price that is estimated.\n" +
+	want := strings.NewReader("# HELP tenon_aws_price_estimated_types How many instance types of a class have a " +
+		"price that is estimated.\n" +
 		"# TYPE tenon_aws_price_estimated_types gauge\ntenon_aws_price_estimated_types{ec2nodeclass=\"default\"} 1\n")
 	if err := testutil.CollectAndCompare(p.TypeStats(), want, "tenon_aws_price_estimated_types"); err != nil {
 		t.Error(err)

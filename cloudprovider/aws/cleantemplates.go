@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// cleanEvery is how often launch templates are looked for that are not used any more: every new image and every change
-	// of a class or pool makes others, and an account has room for some thousand.
+	// cleanEvery is how often launch templates are looked for that are not used any more: every new image and every
+	// change of a class or pool makes others, and an account has room for some thousand.
 	cleanEvery = 30 * time.Minute
 	// unusedFor is how long a template must not have been used. One that is deleted too early is made again.
 	unusedFor = time.Hour
@@ -45,7 +45,8 @@ func (p *Provider) cleanPeriodically(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if err := p.DeleteUnusedTemplates(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "removing launch templates that are not used any more; it will be tried again")
+				log.FromContext(ctx).Error(err, "removing launch templates that are not used any more; it will be "+
+					"tried again")
 			}
 		}
 	}
@@ -69,13 +70,16 @@ func (p *Provider) DeleteUnusedTemplates(ctx context.Context) error {
 		for i := range page.LaunchTemplates {
 			t := &page.LaunchTemplates[i]
 			old := t.CreateTime != nil && p.now().Sub(*t.CreateTime) > unusedFor
-			if !old || t.LaunchTemplateName == nil || p.templates.usedSince(*t.LaunchTemplateName, p.now().Add(-unusedFor)) {
+			if !old || t.LaunchTemplateName == nil || p.templates.usedSince(*t.LaunchTemplateName,
+				p.now().Add(-unusedFor)) {
 				continue
 			}
 			p.templates.forget(*t.LaunchTemplateName)
-			_, err := p.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
+			_, err := p.ec2.DeleteLaunchTemplate(ctx,
+				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !fault.IsNotFound(err) {
-				failures = append(failures, fault.Explain(fmt.Sprintf("deleting launch template %s", *t.LaunchTemplateName), err))
+				failures = append(failures, fault.Explain(fmt.Sprintf("deleting launch template %s",
+					*t.LaunchTemplateName), err))
 			}
 		}
 	}

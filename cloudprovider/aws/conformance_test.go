@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/conformance"
 )
 
-// TestConformance runs the suite against the simulator, over HTTP with the real SDK; once more with an EC2 that shows late
-// what it has done.
+// TestConformance runs the suite against the simulator, over HTTP with the real SDK; once more with an EC2 that shows
+// late what it has done.
 func TestConformance(t *testing.T) {
 	for name, timing := range map[string]cloud.Timing{"at once": {}, "late": cloud.Timing{}.Lagging()} {
 		t.Run(name, func(t *testing.T) {
@@ -23,8 +23,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conform runs the suite. A controller that comes back, and whoever finds that an instance has ended, takes longer than EC2
-// takes to show what it has done.
+// conform runs the suite. A controller that comes back, and whoever finds that an instance has ended, takes longer than
+// EC2 takes to show what it has done.
 func conform(t *testing.T, timing cloud.Timing) {
 	conformance.Run(t, conformance.Env{New: func(ctx context.Context) (*conformance.Cloud, error) {
 		clock := &ahead{}
@@ -52,7 +52,8 @@ func conform(t *testing.T, timing cloud.Timing) {
 			},
 			BlockNodeClass: func(ctx context.Context) error {
 				return w.changeClass(ctx, func(class *awsv1.EC2NodeClass) {
-					class.Status.Conditions[0].Status, class.Status.Conditions[0].Message = metav1.ConditionFalse, "no subnet"
+					class.Status.Conditions[0].Status, class.Status.Conditions[0].Message = metav1.ConditionFalse,
+						"no subnet"
 				})
 			},
 		}, nil

@@ -70,7 +70,8 @@ func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 }
 
 // findOrPrepare finds the claim's instance if it has one, else it works out what to ask of EC2.
-func (p *Provider) findOrPrepare(ctx context.Context, claim *v1.NodeClaim) (there *cloudprovider.Instance, q *launchRequest, err error) {
+func (p *Provider) findOrPrepare(ctx context.Context, claim *v1.NodeClaim) (there *cloudprovider.Instance,
+	q *launchRequest, err error) {
 	p.comingLaunches.Add(1)
 	defer p.comingLaunches.Add(-1)
 	if there, err = p.existing(ctx, claim); there != nil || err != nil {
@@ -80,7 +81,8 @@ func (p *Provider) findOrPrepare(ctx context.Context, claim *v1.NodeClaim) (ther
 	return nil, q, err
 }
 
-// existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched it.
+// existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched
+// it.
 func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	a := p.ownership.recallInstance(claim)
 	if a == nil {
@@ -141,8 +143,10 @@ func tellFewTypes(ctx context.Context, claim *v1.NodeClaim, ranked, candidates [
 	for i := range candidates {
 		kinds[candidates[i].Type.Name] = true
 	}
-	if capacityTypeOf(&candidates[0]) == v1.CapacityTypeOnDemand && len(kinds) < fewTypes && len(onlyCapacityType(ranked, v1.CapacityTypeSpot)) > 0 {
-		log.FromContext(ctx).V(1).Info("a claim that spot would do for is launched on demand with few types to choose from; allow five or more",
+	if capacityTypeOf(&candidates[0]) == v1.CapacityTypeOnDemand && len(kinds) < fewTypes &&
+		len(onlyCapacityType(ranked, v1.CapacityTypeSpot)) > 0 {
+		log.FromContext(ctx).V(1).Info("a claim that spot would do for is launched on demand with few types to "+
+			"choose from; allow five or more",
 			"NodeClaim", claim.Name, "types", len(kinds))
 	}
 }
@@ -152,7 +156,8 @@ type unusableError struct{ error }
 
 // templatesFor fills in the launch request's candidates, each with its variant, and returns the launch template of
 // each.
-func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate, tags map[string]string, q *launchRequest) ([]*template, error) {
+func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate,
+	tags map[string]string, q *launchRequest) ([]*template, error) {
 	cluster, err := p.cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
@@ -168,7 +173,8 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
 	labels := kubeletLabels(q.claim, candidates)
-	plan := &templateSpec{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(q.claim), tags: tags, usesReservations: p.catalog.sellsReserved}
+	plan := &templateSpec{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(q.claim),
+		tags: tags, usesReservations: p.catalog.sellsReserved}
 	key, err := plan.key()
 	if err != nil {
 		return nil, err
@@ -197,13 +203,15 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		q.candidates, q.variants, out = append(q.candidates, candidates[i]), append(q.variants, v), append(out, t)
 	}
 	if len(out) == 0 {
-		return nil, &unusableError{errors.New("no AMI of it boots on the instance types that the claim allows; add one to spec.amiSelectorTerms")}
+		return nil, &unusableError{errors.New("no AMI of it boots on the instance types that the claim allows; add " +
+			"one to spec.amiSelectorTerms")}
 	}
 	return out, nil
 }
 
 // variantFor is templateVariantOf, with what the class computes for the type.
-func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (templateVariant, bool, error) {
+func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim,
+	c *choose.Candidate) (templateVariant, bool, error) {
 	v, ok := templateVariantOf(class, claim, c)
 	if !ok {
 		return v, false, nil
@@ -215,8 +223,8 @@ func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, cl
 	return v, true, v.setReserved(k)
 }
 
-// kubeletLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or the
-// offering. The node gets all of them when it registers; here each would need a launch template of its own.
+// kubeletLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or
+// the offering. The node gets all of them when it registers; here each would need a launch template of its own.
 func kubeletLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[string]string {
 	out := map[string]string{}
 	for key, value := range claim.Labels {
@@ -246,8 +254,8 @@ func (p *Provider) tags(class *awsv1.EC2NodeClass, pool string) map[string]strin
 	return out
 }
 
-// hashAnnotations are the annotations that say from which version of the class an instance was launched. The hash is that of the
-// class as it is here: its own annotation may be about to change.
+// hashAnnotations are the annotations that say from which version of the class an instance was launched. The hash is
+// that of the class as it is here: its own annotation may be about to change.
 func hashAnnotations(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, error) {
 	hash, err := class.Hash(cluster.CABundle)
 	if err != nil {

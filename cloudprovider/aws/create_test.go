@@ -94,7 +94,8 @@ func TestTagsOfWhatIsMade(t *testing.T) {
 	class.Name, class.Spec.Tags = "default", map[string]string{"costs": "shop", awsv1.NodePoolTagKey: "mine"}
 	want := map[string]string{"costs": "shop", awsv1.ClusterTagPrefix + "lab": "owned",
 		awsv1.EKSClusterNameTagKey: "lab", awsv1.NodePoolTagKey: "general", awsv1.NodeClassTagKey: "default"}
-	if got := (&Provider{clusterName: "lab"}).tags(class, "general"); !maps.Equal(got, want) || len(class.Spec.Tags) != 2 {
+	if got := (&Provider{clusterName: "lab"}).tags(class, "general"); !maps.Equal(got, want) ||
+		len(class.Spec.Tags) != 2 {
 		t.Errorf("%v, want %v; the class has %v", got, want, class.Spec.Tags)
 	}
 }
@@ -158,7 +159,8 @@ func TestLaunchesThatAreComing(t *testing.T) {
 	api.p.classes, api.p.scans.complete = api, true
 	claim := &v1.NodeClaim{}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
-	if _, _, err := api.p.findOrPrepare(t.Context(), claim); err == nil || api.coming != 1 || api.p.comingLaunches.Load() != 0 {
+	if _, _, err := api.p.findOrPrepare(t.Context(), claim); err == nil || api.coming != 1 ||
+		api.p.comingLaunches.Load() != 0 {
 		t.Errorf("%v; %d were coming, and %d are", err, api.coming, api.p.comingLaunches.Load())
 	}
 }

@@ -41,11 +41,13 @@ func instanceID(providerID string) (string, error) {
 	return m[1], nil
 }
 
-// newDescriber returns what finds instances by id, many in a call; nil for one that EC2 does not know. They are asked for
-// by a filter: an unknown id then is no error that would hide the others.
+// newDescriber returns what finds instances by id, many in a call; nil for one that EC2 does not know. They are asked
+// for by a filter: an unknown id then is no error that would hide the others.
 func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *describer {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostNames}
-	return batch.New(func(struct{}) batch.Window { return window }, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[*ec2types.Instance] {
+	return batch.New(func(struct{}) batch.Window {
+		return window
+	}, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[*ec2types.Instance] {
 		began := time.Now()
 		defer func() { gathered("describe_instances", len(ids), time.Since(began)) }()
 		found := map[string]*ec2types.Instance{}
@@ -77,7 +79,9 @@ func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *descri
 // newTerminator returns what ends instances, many in a call. The key keeps those apart whose zone is in trouble.
 func newTerminator(api EC2API, gathered func(string, int, time.Duration)) *terminator {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: maxTerminated}
-	return batch.New(func(string) batch.Window { return window }, callLimit, func(ctx context.Context, _ string, ids []string) []batch.Answer[struct{}] {
+	return batch.New(func(string) batch.Window {
+		return window
+	}, callLimit, func(ctx context.Context, _ string, ids []string) []batch.Answer[struct{}] {
 		began := time.Now()
 		defer func() { gathered("terminate_instances", len(ids), time.Since(began)) }()
 		failures := map[string]error{}
@@ -90,8 +94,9 @@ func newTerminator(api EC2API, gathered func(string, int, time.Duration)) *termi
 	})
 }
 
-// terminateAll ends the instances and notes those that it can't. EC2 ends none of a zone if it can't end one: then those that it
-// names are left out, or, if it names none, each half is tried alone, so that one bad apple costs few calls.
+// terminateAll ends the instances and notes those that it can't. EC2 ends none of a zone if it can't end one: then
+// those that it names are left out, or, if it names none, each half is tried alone, so that one bad apple costs few
+// calls.
 func terminateAll(ctx context.Context, api EC2API, ids []string, failures map[string]error) {
 	for len(ids) > 0 {
 		_, err := api.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})

@@ -25,8 +25,8 @@ const (
 	NodeClassDrift           cloudprovider.DriftReason = "NodeClassDrift"
 )
 
-// Drifted implements cloudprovider.Provider. What a class has not found out yet is no reason for drift: a status that is
-// empty for a moment must not replace every node.
+// Drifted implements cloudprovider.Provider. What a class has not found out yet is no reason for drift: a status that
+// is empty for a moment must not replace every node.
 func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
 	if claim.Spec.NodeClassRef == nil {
 		return "", nil
@@ -67,8 +67,8 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	return "", err
 }
 
-// fromRecentScan finds the instance in the last look at all instances if that is not old. Drift is no hurry, and thousands of
-// claims ask.
+// fromRecentScan finds the instance in the last look at all instances if that is not old. Drift is no hurry, and
+// thousands of claims ask.
 func (p *Provider) fromRecentScan(ctx context.Context, id, providerID string) (*ec2types.Instance, error) {
 	v := p.scans.recent(p.now())
 	if v == nil {
@@ -91,7 +91,8 @@ func staticDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim) bool {
 	return now != "" && then != "" && sameWay && now != then
 }
 
-// imageDrift tells whether the instance would boot another image now. A type that the class can't use any more has none.
+// imageDrift tells whether the instance would boot another image now. A type that the class can't use any more has
+// none.
 func imageDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance, kind *cloudprovider.InstanceType) bool {
 	if len(class.Status.AMIs) == 0 || i.ImageId == nil {
 		return false
@@ -125,7 +126,8 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 }
 
 // reservationDrift tells whether the instance was bought from a reservation that the class no longer names. One whose
-// reservation has ended runs on, on demand; and a class that has not looked for its reservations says nothing about them.
+// reservation has ended runs on, on demand; and a class that has not looked for its reservations says nothing about
+// them.
 func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2types.Instance) bool {
 	id := deref(i.CapacityReservationId)
 	if claim.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved || id == "" {
@@ -135,7 +137,9 @@ func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2type
 	if looked == nil || looked.Status != metav1.ConditionTrue || looked.ObservedGeneration != class.Generation {
 		return false
 	}
-	return !slices.ContainsFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool { return r.ID == id })
+	return !slices.ContainsFunc(class.Status.CapacityReservations, func(r awsv1.CapacityReservation) bool {
+		return r.ID == id
+	})
 }
 
 // placementDrift tells whether the class now asks for another placement group than the one that the instance is in.

@@ -24,10 +24,12 @@ func TestDrift(t *testing.T) {
 		{"nothing", func(*world, *awsv1.EC2NodeClass, *v1.NodeClaim) {}, ""},
 		{"a new image", func(w *world, c *awsv1.EC2NodeClass, _ *v1.NodeClaim) {
 			next := w.sim.World.AddImage(ec2types.Image{Name: new("node-next")})
-			c.Status.AMIs = append([]awsv1.AMI{{ID: next, Requirements: c.Status.AMIs[0].Requirements}}, c.Status.AMIs...)
+			c.Status.AMIs = append([]awsv1.AMI{{ID: next, Requirements: c.Status.AMIs[0].Requirements}},
+				c.Status.AMIs...)
 		}, aws.AMIDrift},
 		{"an older image beside it", func(_ *world, c *awsv1.EC2NodeClass, _ *v1.NodeClaim) {
-			c.Status.AMIs = append(c.Status.AMIs, awsv1.AMI{ID: "ami-00000000000000001", Requirements: c.Status.AMIs[0].Requirements})
+			c.Status.AMIs = append(c.Status.AMIs, awsv1.AMI{ID: "ami-00000000000000001",
+				Requirements: c.Status.AMIs[0].Requirements})
 		}, ""},
 		{"other subnets", func(_ *world, c *awsv1.EC2NodeClass, _ *v1.NodeClaim) {
 			for i := range c.Status.Subnets {
@@ -59,11 +61,14 @@ func TestDrift(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Status.ProviderID, c.Status.ImageID, c.Annotations = created.ProviderID, created.ImageID, created.Annotations
+			c.Status.ProviderID, c.Status.ImageID, c.Annotations = created.ProviderID, created.ImageID,
+				created.Annotations
 			if c.Annotations[awsv1.HashAnnotationKey] == "" {
 				t.Fatal("the instance does not say which version of the class it was launched from")
 			}
-			if err := w.changeClass(t.Context(), func(class *awsv1.EC2NodeClass) { tc.change(w, class, c) }); err != nil {
+			if err := w.changeClass(t.Context(), func(class *awsv1.EC2NodeClass) {
+				tc.change(w, class, c)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			got, err := p.Drifted(t.Context(), c)
@@ -90,7 +95,8 @@ func TestReservedCapacity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Type != "m5.xlarge" || got.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved || got.Labels[awsv1.CapacityReservationIDLabelKey] != id {
+	if got.Type != "m5.xlarge" || got.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved ||
+		got.Labels[awsv1.CapacityReservationIDLabelKey] != id {
 		t.Errorf("with a reservation the claim got %s %v", got.Type, got.Labels)
 	}
 	list := claims(3)
@@ -122,11 +128,18 @@ func TestReservationDrift(t *testing.T) {
 	}{
 		{"it is not named any more", func(*world, *awsv1.EC2NodeClass) {}, aws.CapacityReservationDrift},
 		{"it is named", func(_ *world, c *awsv1.EC2NodeClass) {
-			c.Status.CapacityReservations = []awsv1.CapacityReservation{{ID: c.Spec.CapacityReservationSelectorTerms[0].ID}}
+			c.Status.CapacityReservations =
+				[]awsv1.CapacityReservation{{ID: c.Spec.CapacityReservationSelectorTerms[0].ID}}
 		}, ""},
-		{"nobody has looked", func(_ *world, c *awsv1.EC2NodeClass) { c.Status.Conditions = c.Status.Conditions[:1] }, ""},
-		{"nobody has looked since the class was edited", func(_ *world, c *awsv1.EC2NodeClass) { c.Status.Conditions[1].ObservedGeneration-- }, ""},
-		{"it could not be looked for", func(_ *world, c *awsv1.EC2NodeClass) { c.Status.Conditions[1].Status = metav1.ConditionUnknown }, ""},
+		{"nobody has looked", func(_ *world, c *awsv1.EC2NodeClass) {
+			c.Status.Conditions = c.Status.Conditions[:1]
+		}, ""},
+		{"nobody has looked since the class was edited", func(_ *world, c *awsv1.EC2NodeClass) {
+			c.Status.Conditions[1].ObservedGeneration--
+		}, ""},
+		{"it could not be looked for", func(_ *world, c *awsv1.EC2NodeClass) {
+			c.Status.Conditions[1].Status = metav1.ConditionUnknown
+		}, ""},
 		{"it has ended", func(w *world, c *awsv1.EC2NodeClass) {
 			w.sim.World.CancelReservation(c.Spec.CapacityReservationSelectorTerms[0].ID)
 		}, ""},
@@ -134,7 +147,8 @@ func TestReservationDrift(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			w, p := start(t, setup{})
-			id := w.sim.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1))})
+			id := w.sim.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.xlarge"),
+				AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1))})
 			if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
 				c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
 			}); err != nil {
@@ -148,7 +162,8 @@ func TestReservationDrift(t *testing.T) {
 			c.Status.ProviderID, c.Labels[v1.CapacityTypeLabelKey] = made.ProviderID, v1.CapacityTypeReserved
 			if err := w.changeClass(t.Context(), func(class *awsv1.EC2NodeClass) {
 				class.Status.Conditions = append(class.Status.Conditions, metav1.Condition{
-					Type: awsv1.ConditionTypeCapacityReservationsReady, Status: metav1.ConditionTrue, Reason: "Found", ObservedGeneration: class.Generation, LastTransitionTime: metav1.Now()})
+					Type: awsv1.ConditionTypeCapacityReservationsReady, Status: metav1.ConditionTrue, Reason: "Found",
+					ObservedGeneration: class.Generation, LastTransitionTime: metav1.Now()})
 				tc.change(w, class)
 			}); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
-// endTries is how often an instance is asked to end that one part of EC2 knows and another does not yet, or no longer. That
-// it is gone is only believed if it is not described any more.
+// endTries is how often an instance is asked to end that one part of EC2 knows and another does not yet, or no longer.
+// That it is gone is only believed if it is not described any more.
 const endTries = 5
 
 // Delete implements cloudprovider.Provider. Whose the instance is, is asked of EC2 each time.
@@ -48,17 +48,20 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 	}
 }
 
-// mayEnd is nil if the instance is this cluster's and the owner's. EC2 may not show it yet (i is nil) if this process has just
-// launched it.
-func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *assignment, providerID string, owner cloudprovider.Owner) error {
+// mayEnd is nil if the instance is this cluster's and the owner's. EC2 may not show it yet (i is nil) if this process
+// has just launched it.
+func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *assignment, providerID string,
+	owner cloudprovider.Owner) error {
 	have := cloudprovider.Owner{}
 	switch {
 	case i == nil:
 		have = unseen.cloudOwner()
 	case p.isForeign(i):
-		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "the cluster with identity " + tagOf(i, IdentityTagKey)}
+		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "the cluster with identity " +
+			tagOf(i, IdentityTagKey)}
 	case tagOf(i, awsv1.ClusterTagPrefix+p.clusterName) != "owned" || !hasTag(i, awsv1.NodePoolTagKey):
-		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "somebody who has not tagged it as a node of cluster " + p.clusterName}
+		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "somebody who has not " +
+			"tagged it as a node of cluster " + p.clusterName}
 	default:
 		var err error
 		if have, err = p.ownerOf(ctx, i); err != nil {

@@ -51,7 +51,8 @@ func TestRefusalWithoutAName(t *testing.T) {
 	list := claims(32)
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "TerminateInstances", Code: "OperationNotPermitted", Status: 400, Times: 1})
+	w.faults.Add(faults.Fault{Service: "ec2", Action: "TerminateInstances", Code: "OperationNotPermitted",
+		Status: 400, Times: 1})
 	if err := errors.Join(endAll(t, p, got)...); err != nil {
 		t.Error(err)
 	}
@@ -63,7 +64,8 @@ func TestRefusalWithoutAName(t *testing.T) {
 	}
 }
 
-// TestListWhileTheCatalogIsOut lists instances of which it can't find out what they are: that is tried once, not for each.
+// TestListWhileTheCatalogIsOut lists instances of which it can't find out what they are: that is tried once, not for
+// each.
 func TestListWhileTheCatalogIsOut(t *testing.T) {
 	w, p := start(t, setup{})
 	list := claims(30)

@@ -17,19 +17,21 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
-// One part of EC2 may know an instance that another does not: it is asked for again, five times in all and half a second apart. That
-// it is gone is believed only if it is not described any more.
+// One part of EC2 may know an instance that another does not: it is asked for again, five times in all and half a
+// second apart. That it is gone is believed only if it is not described any more.
 func TestEndThatEC2ForgetsAgainAndAgain(t *testing.T) {
 	for _, x := range []struct {
 		forgets int
 		calls   int
 		waits   time.Duration
 		ends    bool
-	}{{0, 1, 0, true}, {1, 2, 500 * time.Millisecond, true}, {4, 5, 2 * time.Second, true}, {5, 5, 2 * time.Second, false}, {9, 5, 2 * time.Second, false}} {
+	}{{0, 1, 0, true}, {1, 2, 500 * time.Millisecond, true}, {4, 5, 2 * time.Second, true}, {5, 5, 2 * time.Second,
+		false}, {9, 5, 2 * time.Second, false}} {
 		inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
 			_, made, _ := one(t, w, p)
 			if x.forgets > 0 {
-				w.faults.Add(faults.Fault{Service: "ec2", Action: "TerminateInstances", Code: "InvalidInstanceID.NotFound", Status: 400, Times: x.forgets})
+				w.faults.Add(faults.Fault{Service: "ec2", Action: "TerminateInstances",
+					Code: "InvalidInstanceID.NotFound", Status: 400, Times: x.forgets})
 			}
 			began := time.Now()
 			err := p.Delete(t.Context(), made.ProviderID, made.Owner())
@@ -53,12 +55,14 @@ func TestEndWithoutALook(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first call describes the instance, the second all of them.
-	w.faults.Add(faults.Fault{Service: "ec2", Action: "DescribeInstances", Code: "UnauthorizedOperation", Status: 403, Every: 2})
+	w.faults.Add(faults.Fault{Service: "ec2", Action: "DescribeInstances", Code: "UnauthorizedOperation",
+		Status: 403, Every: 2})
 	if got, err := next.Get(t.Context(), made.ProviderID); !cloudprovider.IsUnauthorized(err) || got != nil {
 		t.Errorf("it is found as %+v (%v) although nobody knows whose it is", got, err)
 	}
 	err = next.Delete(t.Context(), made.ProviderID, made.Owner())
-	if n := w.sim.Calls()["ec2:TerminateInstances"]; !cloudprovider.IsUnauthorized(err) || n != 0 || len(w.alive()) != 1 {
+	if n := w.sim.Calls()["ec2:TerminateInstances"]; !cloudprovider.IsUnauthorized(err) || n != 0 ||
+		len(w.alive()) != 1 {
 		t.Errorf("%v after %d calls to end it, EC2 runs %d", err, n, len(w.alive()))
 	}
 }
@@ -69,7 +73,8 @@ type blind struct {
 	on atomic.Bool
 }
 
-func (b *blind) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (b *blind) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput,
+	o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	if b.on.Load() {
 		return &ec2.DescribeInstancesOutput{}, nil
 	}
@@ -82,7 +87,8 @@ func TestEndIsRememberedBeforeEC2ShowsIt(t *testing.T) {
 	w, p := start(t, setup{}, func(o *aws.Options) { api.EC2API, o.EC2 = o.EC2, api })
 	c, made, _ := one(t, w, p)
 	api.on.Store(true)
-	if err := p.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: c.Name, ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) || len(w.alive()) != 1 {
+	if err := p.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: c.Name,
+		ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) || len(w.alive()) != 1 {
 		t.Fatalf("for a namesake: %v, EC2 runs %d", err, len(w.alive()))
 	}
 	if err := p.Delete(t.Context(), made.ProviderID, made.Owner()); err != nil || len(w.alive()) != 0 {
@@ -114,7 +120,8 @@ func TestEndOfWhatIsShuttingDown(t *testing.T) {
 	}
 }
 
-// An instance that only carries a name, of a claim that is no more, is nobody's: it is ended as such, and for no claim of that name.
+// An instance that only carries a name, of a claim that is no more, is nobody's: it is ended as such, and for no claim
+// of that name.
 func TestInstanceThatOnlyCarriesAName(t *testing.T) {
 	w, p := start(t, setup{timing: cloud.Timing{Shutdown: time.Hour}})
 	made, err := p.Create(t.Context(), claim())
@@ -135,7 +142,8 @@ func TestInstanceThatOnlyCarriesAName(t *testing.T) {
 	nobody := cloudprovider.Owner{ClaimName: "general-x"}
 	refused := func() {
 		t.Helper()
-		err := next.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: "general-x", ClaimUID: made.ClaimUID})
+		err := next.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: "general-x",
+			ClaimUID: made.ClaimUID})
 		refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
 		if !ok || refusal.Owner != nobody {
 			t.Errorf("for a claim of the name: %v", err)

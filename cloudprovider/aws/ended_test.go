@@ -42,7 +42,8 @@ func TestRefusedEndIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == "karpenter_cloudprovider_instance_termination_failures_total" && strings.Contains(f.String(), "value:1") {
+		if f.GetName() == "karpenter_cloudprovider_instance_termination_failures_total" && strings.Contains(f.String(),
+			"value:1") {
 			return
 		}
 	}

@@ -38,9 +38,9 @@ type lackError struct{ what string }
 
 func (e *lackError) Error() string { return "the endpoint lacks " + e.what }
 
-// TestEndpoint runs the conformance suite against whatever AWS_ENDPOINT_URL names, with the credentials and the region of
-// the environment: another emulator, or an account that may be charged. It uses what is there of networks and images, and
-// a cluster name of its own for each check, so that it leaves others alone. It needs nothing but EC2.
+// TestEndpoint runs the conformance suite against whatever AWS_ENDPOINT_URL names, with the credentials and the region
+// of the environment: another emulator, or an account that may be charged. It uses what is there of networks and
+// images, and a cluster name of its own for each check, so that it leaves others alone. It needs nothing but EC2.
 func TestEndpoint(t *testing.T) {
 	url := os.Getenv("AWS_ENDPOINT_URL")
 	if url == "" {
@@ -57,34 +57,38 @@ func TestEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Run(t, conformance.Env{Patience: 5 * time.Minute, New: func(context.Context) (*conformance.Cloud, error) {
-		name := "tenon-" + string(uuid.NewUUID())[:8]
-		p, err := site.provider(name)
-		if err != nil {
-			return nil, err
-		}
-		return &conformance.Cloud{
-			Provider: p, Pool: pool(), NodeClass: classRef(),
-			// A controller takes longer to come back, and a person to find an instance, than EC2 to show it.
-			Restart: func(ctx context.Context) (cloudprovider.Provider, error) {
-				if err := site.shown(ctx, ec2types.Filter{Name: new("tag-key"), Values: []string{awsv1.ClusterTagPrefix + name}}); err != nil {
-					return nil, err
-				}
-				return site.provider(name)
-			},
-			Kill: func(ctx context.Context, id string) error {
-				id = id[strings.LastIndex(id, "/")+1:]
-				this := ec2types.Filter{Name: new("instance-id"), Values: []string{id}}
-				if err := site.shown(ctx, this); err != nil {
-					return err
-				}
-				if _, err := site.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
-					return err
-				}
-				return site.shown(ctx, this, ec2types.Filter{Name: new("instance-state-name"), Values: []string{"terminated"}})
-			},
-		}, nil
-	}})
+	conformance.Run(t, conformance.Env{Patience: 5 * time.Minute,
+		New: func(context.Context) (*conformance.Cloud, error) {
+			name := "tenon-" + string(uuid.NewUUID())[:8]
+			p, err := site.provider(name)
+			if err != nil {
+				return nil, err
+			}
+			return &conformance.Cloud{
+				Provider: p, Pool: pool(), NodeClass: classRef(),
+				// A controller takes longer to come back, and a person to find an instance, than EC2 to show it.
+				Restart: func(ctx context.Context) (cloudprovider.Provider, error) {
+					if err := site.shown(ctx, ec2types.Filter{Name: new("tag-key"),
+						Values: []string{awsv1.ClusterTagPrefix + name}}); err != nil {
+						return nil, err
+					}
+					return site.provider(name)
+				},
+				Kill: func(ctx context.Context, id string) error {
+					id = id[strings.LastIndex(id, "/")+1:]
+					this := ec2types.Filter{Name: new("instance-id"), Values: []string{id}}
+					if err := site.shown(ctx, this); err != nil {
+						return err
+					}
+					if _, err := site.ec2.TerminateInstances(ctx,
+						&ec2.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
+						return err
+					}
+					return site.shown(ctx, this, ec2types.Filter{Name: new("instance-state-name"),
+						Values: []string{"terminated"}})
+				},
+			}, nil
+		}})
 }
 
 // site is an endpoint with what it has of networks and images.
@@ -109,7 +113,8 @@ func newSite(ctx context.Context) (*site, error) {
 	}
 	s.class = &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: uuid.NewUUID(), Generation: 1}}
 	s.class.Spec.AMIFamily = new(awsv1.AMIFamilyCustom)
-	s.class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: s.class.Generation, LastTransitionTime: metav1.Now()}}
+	s.class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue,
+		Reason: "Ready", ObservedGeneration: s.class.Generation, LastTransitionTime: metav1.Now()}}
 	s.class.Status.InstanceProfile = os.Getenv("TENON_TEST_INSTANCE_PROFILE")
 	return s, errors.Join(s.findNetwork(ctx), s.findImage(ctx))
 }
@@ -132,14 +137,17 @@ func (s *site) findNetwork(ctx context.Context) error {
 			continue
 		}
 		zones[*n.AvailabilityZone] = true
-		s.class.Spec.SubnetSelectorTerms = append(s.class.Spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{ID: *n.SubnetId})
+		s.class.Spec.SubnetSelectorTerms = append(s.class.Spec.SubnetSelectorTerms,
+			awsv1.SubnetSelectorTerm{ID: *n.SubnetId})
 		id := ""
 		if n.AvailabilityZoneId != nil {
 			id = *n.AvailabilityZoneId
 		}
-		s.class.Status.Subnets = append(s.class.Status.Subnets, awsv1.Subnet{ID: *n.SubnetId, Zone: *n.AvailabilityZone, ZoneID: id})
+		s.class.Status.Subnets = append(s.class.Status.Subnets, awsv1.Subnet{ID: *n.SubnetId, Zone: *n.AvailabilityZone,
+			ZoneID: id})
 	}
-	groups, err := s.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: new("vpc-id"), Values: []string{vpc}}}})
+	groups, err := s.ec2.DescribeSecurityGroups(ctx,
+		&ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: new("vpc-id"), Values: []string{vpc}}}})
 	if err != nil {
 		return lacking("DescribeSecurityGroups", err)
 	}
@@ -152,8 +160,10 @@ func (s *site) findNetwork(ctx context.Context) error {
 
 // findImage takes the newest image for x86.
 func (s *site) findImage(ctx context.Context) error {
-	out, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon", "self"}, Filters: []ec2types.Filter{
-		{Name: new("architecture"), Values: []string{"x86_64"}}, {Name: new("state"), Values: []string{"available"}}}})
+	out, err := s.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{Owners: []string{"amazon", "self"},
+		Filters: []ec2types.Filter{
+			{Name: new("architecture"), Values: []string{"x86_64"}},
+			{Name: new("state"), Values: []string{"available"}}}})
 	if err != nil {
 		return lacking("DescribeImages", err)
 	}
@@ -176,7 +186,8 @@ func date(i ec2types.Image) string {
 // lacking makes an error a lack if it says that the endpoint does not have the call.
 func lacking(call string, err error) error {
 	switch fault.Code(err) {
-	case "InvalidAction", "NotImplemented", "UnknownOperationException", "UnsupportedOperation", "InternalFailure", "501":
+	case "InvalidAction", "NotImplemented", "UnknownOperationException", "UnsupportedOperation",
+		"InternalFailure", "501":
 		return &lackError{fmt.Sprintf("%s: %v", call, err)}
 	}
 	return err
@@ -188,9 +199,11 @@ func (s *site) provider(cluster string) (*aws.Provider, error) {
 		return nil, err
 	}
 	return aws.New(aws.Options{
-		EC2: s.ec2, Classes: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.class.DeepCopy()).Build(), ClusterName: cluster,
-		Network: network.New(network.Options{API: s.ec2, Now: time.Now}), Prices: s.prices,
-		Shapes:  machine.NewShapes(machine.Settings{Region: s.region, VMMemoryOverheadPercent: 0.075}, machine.NewMemory(time.Now)),
+		EC2: s.ec2, Classes: fake.NewClientBuilder().WithScheme(scheme).WithObjects(s.class.DeepCopy()).Build(),
+		ClusterName: cluster,
+		Network:     network.New(network.Options{API: s.ec2, Now: time.Now}), Prices: s.prices,
+		Shapes: machine.NewShapes(machine.Settings{Region: s.region, VMMemoryOverheadPercent: 0.075},
+			machine.NewMemory(time.Now)),
 		Cluster: func(context.Context) (aws.Cluster, error) { return aws.Cluster{Name: cluster}, nil },
 	})
 }
@@ -231,7 +244,8 @@ func (s *site) shown(ctx context.Context, filters ...ec2types.Filter) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until EC2 shows an instance with %s %v: %w", *filters[len(filters)-1].Name, filters[len(filters)-1].Values, context.Cause(ctx))
+			return fmt.Errorf("waiting until EC2 shows an instance with %s %v: %w", *filters[len(filters)-1].Name,
+				filters[len(filters)-1].Values, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}

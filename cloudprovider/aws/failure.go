@@ -2,8 +2,8 @@ package aws
 
 import "strings"
 
-// failureReason is the contract's word for why a launch failed. What the contract only calls LaunchFailed, which is everything else and
-// a lack of capacity above all, keeps EC2's own code.
+// failureReason is the contract's word for why a launch failed. What the contract only calls LaunchFailed, which is
+// everything else and a lack of capacity above all, keeps EC2's own code.
 func failureReason(code, message string) string {
 	text := code + ": " + message
 	for _, known := range []struct{ sign, word string }{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fairQueue are given one at a time, to whoever has been waiting for longest. Since when is said by the one who comes, so that
-// somebody who gave up and comes again has the old place.
+// fairQueue are given one at a time, to whoever has been waiting for longest. Since when is said by the one who comes,
+// so that somebody who gave up and comes again has the old place.
 type fairQueue struct {
 	mu      sync.Mutex
 	busy    bool

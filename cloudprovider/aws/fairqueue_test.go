@@ -32,7 +32,8 @@ type maker struct {
 	hang   bool
 }
 
-func (m *maker) DescribeLaunchTemplates(ctx context.Context, _ *ec2.DescribeLaunchTemplatesInput, _ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+func (m *maker) DescribeLaunchTemplates(ctx context.Context, _ *ec2.DescribeLaunchTemplatesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	m.mu.Lock()
 	m.looks++
 	look := m.look
@@ -45,7 +46,8 @@ func (m *maker) DescribeLaunchTemplates(ctx context.Context, _ *ec2.DescribeLaun
 	return &ec2.DescribeLaunchTemplatesOutput{}, nil
 }
 
-func (m *maker) CreateLaunchTemplate(ctx context.Context, in *ec2.CreateLaunchTemplateInput, _ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+func (m *maker) CreateLaunchTemplate(ctx context.Context, in *ec2.CreateLaunchTemplateInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
 	m.mu.Lock()
 	m.made = append(m.made, *in.LaunchTemplateName)
 	create := m.create
@@ -58,7 +60,8 @@ func (m *maker) CreateLaunchTemplate(ctx context.Context, in *ec2.CreateLaunchTe
 	return &ec2.CreateLaunchTemplateOutput{}, nil
 }
 
-func (m *maker) CreateTags(ctx context.Context, _ *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+func (m *maker) CreateTags(ctx context.Context, _ *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput,
+	error) {
 	m.mu.Lock()
 	m.tagged++
 	m.mu.Unlock()
@@ -69,8 +72,9 @@ func (m *maker) CreateTags(ctx context.Context, _ *ec2.CreateTagsInput, _ ...fun
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// TestHundredsOfNewTemplates has more launches with a template of their own than EC2 lets us make in the time that a launch has. Who
-// has to come again keeps the place: all of the first are made before any of those that come later, each once.
+// TestHundredsOfNewTemplates has more launches with a template of their own than EC2 lets us make in the time that a
+// launch has. Who has to come again keeps the place: all of the first are made before any of those that come later,
+// each once.
 func TestHundredsOfNewTemplates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{}
@@ -80,13 +84,15 @@ func TestHundredsOfNewTemplates(t *testing.T) {
 		late := 0
 		launch := func(name string) {
 			all.Go(func() {
-				wanted := map[string]*template{name: {name: name, data: &ec2types.RequestLaunchTemplateData{}, tags: map[string]string{}}}
+				wanted := map[string]*template{name: {name: name, data: &ec2types.RequestLaunchTemplateData{},
+					tags: map[string]string{}}}
 				for {
 					err := ts.ensure(t.Context(), wanted)
 					if err == nil {
 						return
 					}
-					if !cloudprovider.IsThrottled(err) || !cloudprovider.IsQueued(err) || !strings.Contains(err.Error(), "keeps its place") {
+					if !cloudprovider.IsThrottled(err) || !cloudprovider.IsQueued(err) || !strings.Contains(err.Error(),
+						"keeps its place") {
 						t.Errorf("%s is told %v", name, err)
 					}
 					mu.Lock()
@@ -127,7 +133,8 @@ func TestHundredsOfNewTemplates(t *testing.T) {
 	})
 }
 
-// TestNamesEndWithTheLeader: after the process has been told to stop nothing more is written, and nobody is left who would.
+// TestNamesEndWithTheLeader: after the process has been told to stop nothing more is written, and nobody is left who
+// would.
 func TestNamesEndWithTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{hang: true}
@@ -159,7 +166,8 @@ type panicking struct {
 	calls atomic.Int32
 }
 
-func (p *panicking) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+func (p *panicking) CreateTags(ctx context.Context, in *ec2.CreateTagsInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
 	if p.calls.Add(1)%2 == 1 {
 		panic("boom")
 	}
@@ -171,7 +179,9 @@ func TestNamesGoOnAfterAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &panicking{}
 		var told, named atomic.Int32
-		tagger := newNameTagger(api, time.Now, &recovery.Guard{Tell: func(recovery.Failure) { told.Add(1) }}, func(string) { named.Add(1) })
+		tagger := newNameTagger(api, time.Now, &recovery.Guard{Tell: func(recovery.Failure) {
+			told.Add(1)
+		}}, func(string) { named.Add(1) })
 		for i := range 6 {
 			tagger.add(fmt.Sprintf("i-%d", i), "claim")
 		}
@@ -182,7 +192,8 @@ func TestNamesGoOnAfterAPanic(t *testing.T) {
 		tagger.mu.Lock()
 		defer tagger.mu.Unlock()
 		if tagger.workers != 0 || len(tagger.queue) != 0 || len(tagger.queued) != 0 {
-			t.Errorf("%d are at work, %d names are left, %d are remembered", tagger.workers, len(tagger.queue), len(tagger.queued))
+			t.Errorf("%d are at work, %d names are left, %d are remembered", tagger.workers, len(tagger.queue),
+				len(tagger.queued))
 		}
 	})
 }

@@ -12,14 +12,16 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
-// frozen is a provider whose process freezes after it was asked to do something, and wakes up when another replica leads: what had waited
-// for its turn then comes to the wire.
+// frozen is a provider whose process freezes after it was asked to do something, and wakes up when another replica
+// leads: what had waited for its turn then comes to the wire.
 func frozen(t *testing.T) (w *world, p *aws.Provider, leads *atomic.Bool) {
 	t.Helper()
 	leads = &atomic.Bool{}
 	leads.Store(true)
 	w, _ = start(t, setup{})
-	fenced := ec2.New(w.ec2.Options(), func(o *ec2.Options) { o.APIOptions = append(o.APIOptions, access.Fence(leads.Load)) })
+	fenced := ec2.New(w.ec2.Options(), func(o *ec2.Options) {
+		o.APIOptions = append(o.APIOptions, access.Fence(leads.Load))
+	})
 	p, err := w.provider(func(o *aws.Options) { o.EC2 = fenced })
 	if err != nil {
 		t.Fatal(err)
@@ -27,13 +29,14 @@ func frozen(t *testing.T) (w *world, p *aws.Provider, leads *atomic.Bool) {
 	return w, p, leads
 }
 
-// A launch that waited for its turn does not go out after the lease was lost. Nothing is in doubt then: when the replica leads
-// again the claim gets its one instance.
+// A launch that waited for its turn does not go out after the lease was lost. Nothing is in doubt then: when the
+// replica leads again the claim gets its one instance.
 func TestLaunchStopsAtTheWire(t *testing.T) {
 	w, p, leads := frozen(t)
 	list := claims(3)
 	w.store(t, list...)
-	if _, err := p.Create(t.Context(), list[0]); err != nil { // its launch template is there then, and the catalog is read
+	if _, err := p.Create(t.Context(), list[0]); err != nil {
+		// its launch template is there then, and the catalog is read
 		t.Fatal(err)
 	}
 	leads.Store(false)

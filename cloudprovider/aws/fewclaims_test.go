@@ -21,10 +21,12 @@ type stubborn struct {
 	ended []string
 }
 
-func (s *stubborn) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput, _ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
+func (s *stubborn) TerminateInstances(_ context.Context, in *ec2.TerminateInstancesInput,
+	_ ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
 	s.calls++
 	if slices.Contains(in.InstanceIds, s.one) {
-		return nil, &smithy.GenericAPIError{Code: "OperationNotPermitted", Message: "One of the instances may not be terminated."}
+		return nil, &smithy.GenericAPIError{Code: "OperationNotPermitted", Message: "One of the instances may not be " +
+			"terminated."}
 	}
 	s.ended = append(s.ended, in.InstanceIds...)
 	return &ec2.TerminateInstancesOutput{}, nil
@@ -57,7 +59,8 @@ func (plain) Revision() uint64 { return 1 }
 // TestListsOfClassesThatAreGone asks for the list of a class, and long after for that of another.
 func TestListsOfClassesThatAreGone(t *testing.T) {
 	now := time.Unix(1000, 0)
-	c := &catalog{now: func() time.Time { return now }, shapes: plain{}, prices: plain{}, byClass: map[string]*classCatalog{}}
+	c := &catalog{now: func() time.Time { return now }, shapes: plain{}, prices: plain{},
+		byClass: map[string]*classCatalog{}}
 	ask := func(name string) {
 		class := &awsv1.EC2NodeClass{}
 		class.Name = name

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// launchLimit bounds one launch, with all its tries. The core gives a claim a minute: what it gathers for and what it
-	// waits for must fit in, so that most callers are still there when the answer comes.
+	// launchLimit bounds one launch, with all its tries. The core gives a claim a minute: what it gathers for and what
+	// it waits for must fit in, so that most callers are still there when the answer comes.
 	launchLimit = 35 * time.Second
 	// maxCalls bounds how often a claim is asked for again with other types, other subnets or new launch templates.
 	maxCalls = 5
-	// EC2 may take a moment to show a launch template that is new: so long is waited before the second turn, twice as long
-	// before the third, and so on.
+	// EC2 may take a moment to show a launch template that is new: so long is waited before the second turn, twice as
+	// long before the third, and so on.
 	templateWait = 200 * time.Millisecond
 )
 
@@ -53,7 +53,8 @@ func (p *Provider) launchTogether(ctx context.Context, key string, requests []*l
 		p.pace.ended(len(requests))
 		p.gathered("create_fleet", len(requests), time.Since(began))
 	}()
-	l := &fleetLaunch{provider: p, answers: make(map[*launchRequest]launchAnswer, len(requests)), triedOptions: map[optionKey]bool{}}
+	l := &fleetLaunch{provider: p, answers: make(map[*launchRequest]launchAnswer, len(requests)),
+		triedOptions: map[optionKey]bool{}}
 	l.launchAll(ctx, slices.SortedFunc(slices.Values(requests), byShortUID))
 	out := make([]launchAnswer, 0, len(requests))
 	for _, q := range requests {
@@ -112,9 +113,10 @@ func (l *fleetLaunch) callFor(ctx context.Context, g *launchGroup, turn int) (le
 	return left
 }
 
-// call makes one call. It returns who has got nothing. again says that they may get something if they are asked for once
-// more, because what stood in the way has been seen to.
-func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest []*launchRequest, again bool, err error) {
+// call makes one call. It returns who has got nothing. again says that they may get something if they are asked for
+// once more, because what stood in the way has been seen to.
+func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest []*launchRequest, again bool,
+	err error) {
 	p := l.provider
 	if l.calls++; l.calls > 1 {
 		if err := p.fleetLimiter.pass(ctx, func() int { return len(g.requests) }); err != nil {
@@ -126,7 +128,9 @@ func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest 
 		l.answers[q] = launchAnswer{Err: errLaunchedElsewhere}
 	}
 	if err != nil || r == nil {
-		return slices.DeleteFunc(slices.Clone(g.requests), func(q *launchRequest) bool { return l.answers[q].Err != nil }), false, err
+		return slices.DeleteFunc(slices.Clone(g.requests), func(q *launchRequest) bool {
+			return l.answers[q].Err != nil
+		}), false, err
 	}
 	out, lost, err := p.createFleet(ctx, r.input)
 	if err != nil {
@@ -143,8 +147,8 @@ func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest 
 	return rest, again, nil
 }
 
-// timeoutError is what claims are told for which there was no time to ask EC2, or to ask it again. If it has refused something already, that is
-// what they have to know, so that others are tried: it is not their turn that was missing.
+// timeoutError is what claims are told for which there was no time to ask EC2, or to ask it again. If it has refused
+// something already, that is what they have to know, so that others are tried: it is not their turn that was missing.
 func (l *fleetLaunch) timeoutError(turn int, err error) error {
 	if turn > 1 || l.refusals.any() {
 		return l.refusals.err()
@@ -171,11 +175,12 @@ func (l *fleetLaunch) answerServed(r *fleetRequest) (rest []*launchRequest) {
 	return rest
 }
 
-// handleError settles what the error of a whole call means for the claims and puts it into words. It reports whether to try
-// again, because what stood in the way has been seen to.
+// handleError settles what the error of a whole call means for the claims and puts it into words. It reports whether to
+// try again, because what stood in the way has been seen to.
 func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost bool, err error) (again bool, told error) {
 	p := l.provider
-	told = fault.Explain(fmt.Sprintf("launching instances for NodePool %s (%d at once)", r.spec.Pool, len(r.requests)), err)
+	told = fault.Explain(fmt.Sprintf("launching instances for NodePool %s (%d at once)", r.spec.Pool, len(r.requests)),
+		err)
 	code, none := fault.Code(err), noCapacity(r, err)
 	switch {
 	case lost:
@@ -185,7 +190,8 @@ func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost boo
 		p.ownership.undoLaunch(r)
 		return false, told
 	case code == "IdempotentParameterMismatch" && !p.scans.isComplete():
-		// A process before this one has asked for the same claims with other words. Its instances come to be seen in a moment.
+		// A process before this one has asked for the same claims with other words. Its instances come to be seen in a
+		// moment.
 		p.ownership.undoLaunch(r)
 		return false, told
 	}
@@ -216,8 +222,8 @@ func (p *Provider) avoidNamed(r *fleetRequest, err error) bool {
 	return false
 }
 
-// assignInstances gives the instances of the answer to the claims, before anybody else can see the instances. went counts them by
-// subnet.
+// assignInstances gives the instances of the answer to the claims, before anybody else can see the instances. went
+// counts them by subnet.
 func (p *Provider) assignInstances(r *fleetRequest, out *ec2.CreateFleetOutput) (used map[string]int64) {
 	now, list := p.now(), r.fleetInstances(out)
 	used = map[string]int64{}
@@ -226,7 +232,8 @@ func (p *Provider) assignInstances(r *fleetRequest, out *ec2.CreateFleetOutput) 
 	}
 	given := p.ownership.assignLaunched(r, list, func(q *launchRequest, l fleetInstance) *assignment {
 		return &assignment{
-			claimIdentity: claimIdentity{claim: q.claim.Name, uid: q.claim.UID}, id: l.id, launchedAt: now, named: len(r.requests) == 1, createAnswer: p.instanceFor(q, l, now),
+			claimIdentity: claimIdentity{claim: q.claim.Name, uid: q.claim.UID}, id: l.id, launchedAt: now,
+			named: len(r.requests) == 1, createAnswer: p.instanceFor(q, l, now),
 		}
 	}, now)
 	for _, a := range given {

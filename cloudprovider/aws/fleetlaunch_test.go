@@ -98,8 +98,9 @@ func (spacious) ForgetSubnet(string) {}
 // launching is a provider that can do nothing but launch.
 func launching(api *launcher) *Provider {
 	api.began = time.Now()
-	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
-		pause: sleep, pace: launchPace{now: time.Now},
+	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
+		fleetLimiter: newFleetLimiter(time.Now),
+		pause:        sleep, pace: launchPace{now: time.Now},
 		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: newTemplateStore(api,
 			time.Now), gathered: func(string, int, time.Duration) {}}
 	p.nameTagger = newNameTagger(api, time.Now, nil, p.ownership.noteNamed)
@@ -184,7 +185,9 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			[]string{"0s: 1 of m@subnet-1"}, []string{"IdempotentParameterMismatch"}, false, 0},
 		{"this process asked in other words", [][]string{{"m"}},
 			[]reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
-			func(_ *launcher, p *Provider, _ []*launchRequest) { p.scans.complete = true }, []string{"0s: 1 of m@subnet-1",
+			func(_ *launcher, p *Provider, _ []*launchRequest) {
+				p.scans.complete = true
+			}, []string{"0s: 1 of m@subnet-1",
 				"10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
 
 		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
@@ -243,7 +246,8 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				got := ""
 				if a.Err != nil {
 					got = a.Err.Error()
-				} else if held := p.ownership.instanceOf(list[i].claim.UID); a.Value.ProviderID == held.createAnswer.ProviderID {
+				} else if held := p.ownership.instanceOf(
+					list[i].claim.UID); a.Value.ProviderID == held.createAnswer.ProviderID {
 					var kinds []string
 					for _, ref := range a.Value.Refused {
 						kinds = append(kinds, ref.Type)
@@ -258,7 +262,8 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				t.Errorf("%s: called %q, want %q", c.name, api.calls, c.calls)
 			}
 			if lost, tries := len(p.ownership.launching) > 0,
-				p.ownership.tries[uidA].times; lost != c.lost || tries != c.tries || len(p.ownership.callsUnderWay) > 0 {
+				p.ownership.tries[uidA].times; lost != c.lost || tries != c.tries ||
+				len(p.ownership.callsUnderWay) > 0 {
 				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
 					c.name, lost, tries, c.tries)
 			}
@@ -312,7 +317,8 @@ func TestRefusedLaunchesAreCounted(t *testing.T) {
 	q.spec.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}
 	p.launchTogether(t.Context(), "key", []*launchRequest{q})
 	const name = "karpenter_cloudprovider_instance_launch_failures_total"
-	want := strings.NewReader("# HELP " + name + " Offerings that EC2 refused to launch, by the reason.\n# TYPE " + name + " counter\n" +
+	want := strings.NewReader("# HELP " + name + " Offerings that EC2 refused to launch, by the reason.\n# TYPE " +
+		name + " counter\n" +
 		name + `{capacity_type="spot",reason="Unauthorized",zone="a",zone_id="az1"} 1` + "\n")
 	if err := testutil.GatherAndCompare(registry, want, name); err != nil {
 		t.Error(err)

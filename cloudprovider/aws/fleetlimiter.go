@@ -10,27 +10,29 @@ import (
 )
 
 const (
-	// EC2 lets an account create fleets fifty times at once and then five times a second. Others in the account do, too.
+	// EC2 lets an account create fleets fifty times at once and then five times a second. Others in the account do,
+	// too.
 	fleetBurst    = 20
 	fleetInterval = 250 * time.Millisecond
-	// After EC2 has asked us to slow down nobody goes for firstPause, twice as long each further time, longestPause at the longest.
+	// After EC2 has asked us to slow down nobody goes for firstPause, twice as long each further time, longestPause at
+	// the longest.
 	firstPause   = time.Second
 	longestPause = 16 * time.Second
 	// longestWait is how long somebody waits at the most before all who came later.
 	longestWait = 5 * time.Second
-	// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has a minute,
-	// time for the call itself; 180 launches of which each is of another kind get theirs within it.
+	// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which
+	// has a minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
 	admitLimit = 40 * time.Second
-	// In a rush, after streakCalls calls, one for fewer than few is held back while others for more go, until none has gone for
-	// fewClaimsWait: more of its kind may come to join it. longestHoldBack is how long at the most.
+	// In a rush, after streakCalls calls, one for fewer than few is held back while others for more go, until none has
+	// gone for fewClaimsWait: more of its kind may come to join it. longestHoldBack is how long at the most.
 	fewClaims       = 12
 	streakCalls     = 6
 	fewClaimsWait   = 2500 * time.Millisecond
 	longestHoldBack = 4 * time.Second
 )
 
-// fleetLimiter lets calls of CreateFleet through at a rate that EC2 takes. Whoever waits for many goes before whoever waits
-// for few: claims that come meanwhile join those who still wait, so the fewest calls serve the most claims.
+// fleetLimiter lets calls of CreateFleet through at a rate that EC2 takes. Whoever waits for many goes before whoever
+// waits for few: claims that come meanwhile join those who still wait, so the fewest calls serve the most claims.
 type fleetLimiter struct {
 	now func() time.Time
 
@@ -169,7 +171,8 @@ func (l *fleetLimiter) first(now time.Time) int {
 
 // isHeldBack tells whether a call had better wait for others to join it. The lock is held.
 func (l *fleetLimiter) isHeldBack(w *fleetWaiter, now time.Time) bool {
-	return w.joinable && l.streak.length(now) >= streakCalls && now.Sub(l.lastLarge) < fewClaimsWait && now.Sub(w.since) < longestHoldBack && w.size() < fewClaims
+	return w.joinable && l.streak.length(now) >= streakCalls && now.Sub(l.lastLarge) < fewClaimsWait &&
+		now.Sub(w.since) < longestHoldBack && w.size() < fewClaims
 }
 
 // slower notes that EC2 has asked us to slow down.

@@ -176,7 +176,8 @@ func TestParties(t *testing.T) {
 		{"the cheapest is not in common", [][]string{{"a", "b", "c"}, {"b", "c"}}, nil, []int{1, 1}, []int{3, 2}},
 		{"it was tried", [][]string{{"a", "b", "c"}, {"b", "c"}}, []string{"a"}, []int{2}, []int{2}},
 		{"all was tried", [][]string{{"a", "b"}, {"a"}}, []string{"a"}, []int{1}, []int{1}},
-		{"nobody is worn down step by step", [][]string{{"a", "b", "c", "d", "e", "f", "g", "h"}, {"a", "b", "c", "d"}, {"a", "b"}}, nil, []int{2, 1}, []int{4, 2}},
+		{"nobody is worn down step by step", [][]string{{"a", "b", "c", "d", "e", "f", "g", "h"}, {"a", "b", "c", "d"},
+			{"a", "b"}}, nil, []int{2, 1}, []int{4, 2}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var list []*launchRequest
@@ -191,7 +192,8 @@ func TestParties(t *testing.T) {
 			var members, lines []int
 			total := len(done)
 			for _, p := range all {
-				members, lines, total = append(members, len(p.requests)), append(lines, len(p.spec.Lines)), total+len(p.requests)
+				members, lines, total = append(members, len(p.requests)), append(lines, len(p.spec.Lines)), total+
+					len(p.requests)
 			}
 			if !slices.Equal(members, tc.want) || !slices.Equal(lines, tc.lines) || total != len(list) {
 				t.Errorf("parties of %v with %v lines, %d of %d claims", members, lines, total, len(list))
@@ -207,7 +209,8 @@ type roomy struct {
 }
 
 func (n roomy) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet, error) {
-	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: *n.now}, {ID: "subnet-2", Zone: "a", FreeIPs: 100, ReadAt: *n.now}}, nil
+	return []network.Subnet{{ID: "subnet-1", Zone: "a", FreeIPs: 500, ReadAt: *n.now}, {ID: "subnet-2", Zone: "a",
+		FreeIPs: 100, ReadAt: *n.now}}, nil
 }
 
 func (roomy) ForgetSubnet(string) {}
@@ -263,9 +266,11 @@ func TestGivenOnce(t *testing.T) {
 	if _, mine, err := o.mayAskAgain(r, time.Unix(1, 0)); !mine || err != nil {
 		t.Fatalf("the launch is not ours to ask for: %v", err)
 	}
-	given := o.assignLaunched(r, []fleetInstance{{id: "i-1"}, {id: "i-2"}, {id: "i-3"}}, func(q *launchRequest, l fleetInstance) *assignment {
-		return &assignment{claimIdentity: claimIdentity{uid: q.claim.UID}, id: l.id, createAnswer: &cloudprovider.Instance{ProviderID: l.id}}
-	}, time.Unix(1, 0))
+	given := o.assignLaunched(r, []fleetInstance{{id: "i-1"}, {id: "i-2"}, {id: "i-3"}},
+		func(q *launchRequest, l fleetInstance) *assignment {
+			return &assignment{claimIdentity: claimIdentity{uid: q.claim.UID}, id: l.id,
+				createAnswer: &cloudprovider.Instance{ProviderID: l.id}}
+		}, time.Unix(1, 0))
 	if len(given) != 2 {
 		t.Errorf("%d instances were given away, want 2", len(given))
 	}
@@ -300,7 +305,8 @@ func TestGoneForGood(t *testing.T) {
 // TestStaleStockIsHandedOut asks what EC2 sells while somebody else finds out, and right after that has failed.
 func TestStaleStockIsHandedOut(t *testing.T) {
 	now := time.Unix(1000, 0)
-	c := &catalog{now: func() time.Time { return now }, reading: make(chan struct{}, 1), region: &regionTypes{}, askAt: now}
+	c := &catalog{now: func() time.Time { return now }, reading: make(chan struct{}, 1), region: &regionTypes{},
+		askAt: now}
 	c.reading <- struct{}{} // somebody is asking
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -330,7 +336,8 @@ func TestStaleStockIsHandedOut(t *testing.T) {
 
 // TestServes holds reservations against types.
 func TestServes(t *testing.T) {
-	linux := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"linux"}, awsv1.InstanceTenancyLabelKey: {"default", "dedicated"}}}
+	linux := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"linux"},
+		awsv1.InstanceTenancyLabelKey: {"default", "dedicated"}}}
 	windows := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"windows"}}}
 	for _, tc := range []struct {
 		r    network.Reservation

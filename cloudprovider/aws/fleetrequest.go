@@ -41,7 +41,8 @@ type fleetRequest struct {
 
 // newFleetRequest chooses a subnet in each zone, takes the claims into the launch and writes the call. Claims that turn
 // out to be elsewhere are returned; if that is all of them there is no fleet request.
-func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *fleetRequest, elsewhere []*launchRequest, err error) {
+func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *fleetRequest, elsewhere []*launchRequest,
+	err error) {
 	spec := g.spec
 	picks, err := p.subnets.choose(ctx, spec, int64(len(g.requests)))
 	if err != nil {
@@ -73,7 +74,8 @@ func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *flee
 }
 
 func (s *launchSpec) target(count int) *ec2types.TargetCapacitySpecificationRequest {
-	out := &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(int32(count)), DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
+	out := &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(int32(count)),
+		DefaultTargetCapacityType: ec2types.DefaultTargetCapacityTypeOnDemand}
 	switch {
 	case s.Block:
 		out.DefaultTargetCapacityType = ec2types.DefaultTargetCapacityTypeCapacityBlock
@@ -122,7 +124,8 @@ func (s *launchSpec) configs(picks map[string]subnetChoice) []ec2types.FleetLaun
 		}
 		c := &out[len(out)-1]
 		c.Overrides = append(c.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{
-			InstanceType: ec2types.InstanceType(o.Type), SubnetId: new(at.subnet), AvailabilityZone: new(o.Zone), Priority: new(o.Price)})
+			InstanceType: ec2types.InstanceType(o.Type), SubnetId: new(at.subnet), AvailabilityZone: new(o.Zone),
+			Priority: new(o.Price)})
 	}
 	return out
 }
@@ -184,7 +187,8 @@ func (p *Provider) instanceFor(q *launchRequest, l fleetInstance, now time.Time)
 	c, v := q.candidate(l.kind, l.zone)
 	if c == nil {
 		// EC2 has launched what was not asked for. It is the claim's all the same: the core sees what it is.
-		return &cloudprovider.Instance{ProviderID: providerID(l.zone, l.id), ClaimName: q.claim.Name, ClaimUID: string(q.claim.UID), Type: l.kind, CreatedAt: now}
+		return &cloudprovider.Instance{ProviderID: providerID(l.zone, l.id), ClaimName: q.claim.Name,
+			ClaimUID: string(q.claim.UID), Type: l.kind, CreatedAt: now}
 	}
 	out := c.Instance(q.claim)
 	out.ProviderID, out.ImageID, out.CreatedAt = providerID(l.zone, l.id), v.ImageID, now
@@ -202,11 +206,13 @@ func (p *Provider) instanceFor(q *launchRequest, l fleetInstance, now time.Time)
 func noSubnet(s *launchSpec) error {
 	out := &cloudprovider.NoCapacityError{
 		Exhausted: s.refs(anyOption),
-		Message: fmt.Sprintf("no subnet of EC2NodeClass %s has room in %s; fix: let spec.subnetSelectorTerms select one that has, or free addresses",
+		Message: fmt.Sprintf("no subnet of EC2NodeClass %s has room in %s; fix: let spec.subnetSelectorTerms select "+
+			"one that has, or free addresses",
 			s.Class, strings.Join(s.zones(), ", ")),
 	}
 	for i := range out.Exhausted {
-		out.Exhausted[i].Why = fmt.Sprintf("no subnet of EC2NodeClass %s has room; let spec.subnetSelectorTerms select one that has, or free addresses", s.Class)
+		out.Exhausted[i].Why = fmt.Sprintf("no subnet of EC2NodeClass %s has room; let spec.subnetSelectorTerms "+
+			"select one that has, or free addresses", s.Class)
 	}
 	return out
 }

@@ -16,7 +16,8 @@ import (
 
 // twoTemplates are wanted by all the launches of one pool.
 func twoTemplates() map[string]*template {
-	return map[string]*template{"a": {name: "a", tags: map[string]string{}}, "b": {name: "b", tags: map[string]string{}}}
+	return map[string]*template{"a": {name: "a", tags: map[string]string{}},
+		"b": {name: "b", tags: map[string]string{}}}
 }
 
 // wantAll has many launches want the same templates at the same time, and returns what each is told.
@@ -30,11 +31,13 @@ func wantAll(ctx context.Context, ts *templateStore, count int) []error {
 	return out
 }
 
-// TestRefusedTemplates: what EC2 says to the one who creates a template is told to all who wait for it, and nobody asks again.
+// TestRefusedTemplates: what EC2 says to the one who creates a template is told to all who wait for it, and nobody asks
+// again.
 func TestRefusedTemplates(t *testing.T) {
 	slow := func(context.Context) error { time.Sleep(10 * time.Millisecond); return nil }
 	deny := func(context.Context) error {
-		return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateLaunchTemplate", Err: &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}}
+		return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateLaunchTemplate",
+			Err: &smithy.GenericAPIError{Code: "UnauthorizedOperation", Message: "no"}}
 	}
 	for name, api := range map[string]*maker{"looking": {look: deny}, "creating": {look: slow, create: deny}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -45,7 +48,8 @@ func TestRefusedTemplates(t *testing.T) {
 				}
 			}
 			if name == "creating" && (api.looks != 1 || len(api.made) != 2) {
-				t.Errorf("EC2 was asked %d times for templates and %d times for a new one, want 1 and 2", api.looks, len(api.made))
+				t.Errorf("EC2 was asked %d times for templates and %d times for a new one, want 1 and 2", api.looks,
+					len(api.made))
 			}
 			// It is asked anew by those who come later.
 			api.look, api.create = nil, nil
@@ -159,7 +163,8 @@ func TestNoAnswerIsNoQueue(t *testing.T) {
 	}
 }
 
-// TestWaitingForATurnTogether: who waits for a template whose maker has had no turn keeps the place in the line like the maker.
+// TestWaitingForATurnTogether: who waits for a template whose maker has had no turn keeps the place in the line like
+// the maker.
 func TestWaitingForATurnTogether(t *testing.T) {
 	for name, busy := range map[string]func(*templateStore){
 		"the turn":   func(ts *templateStore) { ts.queue.join(time.Now()) },
@@ -183,11 +188,13 @@ func TestWaitingForATurnTogether(t *testing.T) {
 
 // TestForemost: that a template has had no turn is told only if nothing else is wrong.
 func TestForemost(t *testing.T) {
-	late, bad := error(&cloudprovider.ThrottledError{Queued: true, Cause: context.DeadlineExceeded}), errors.New("refused")
+	late, bad := error(&cloudprovider.ThrottledError{Queued: true, Cause: context.DeadlineExceeded}),
+		errors.New("refused")
 	for _, tc := range []struct {
 		list []error
 		want error
-	}{{nil, nil}, {[]error{nil, nil}, nil}, {[]error{nil, late, nil}, late}, {[]error{late, bad, late}, bad}, {[]error{bad, late}, bad}} {
+	}{{nil, nil}, {[]error{nil, nil}, nil}, {[]error{nil, late, nil}, late}, {[]error{late, bad, late}, bad},
+		{[]error{bad, late}, bad}} {
 		if got := mainFailure(tc.list); got != tc.want {
 			t.Errorf("of %v is told %v", tc.list, got)
 		}

@@ -84,12 +84,14 @@ func offer(t *testing.T, text string) (string, cloudprovider.Offering) {
 	if n < 4 {
 		t.Fatalf("%q can't be read", text)
 	}
-	o := cloudprovider.Offering{Price: price, Available: true, Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: terms}}
+	o := cloudprovider.Offering{Price: price, Available: true, Labels: map[string]string{corev1.LabelTopologyZone: zone,
+		v1.CapacityTypeLabelKey: terms}}
 	if reservation != "" {
 		o.ReservationID, o.ReservationCapacity, o.Available = reservation, left, left > 0
 		o.Labels[awsv1.CapacityReservationTypeLabelKey] = how
 		if how == "interruptible" {
-			o.Labels[awsv1.CapacityReservationTypeLabelKey], o.Labels[awsv1.CapacityReservationInterruptibleLabelKey] = "default", "true"
+			o.Labels[awsv1.CapacityReservationTypeLabelKey], o.Labels[awsv1.CapacityReservationInterruptibleLabelKey] =
+				"default", "true"
 		}
 	}
 	return kind, o
@@ -102,19 +104,31 @@ func TestNarrow(t *testing.T) {
 		want      string
 	}{
 		{"spot before on demand", []string{"m a spot 1", "m a on-demand 3", "n b spot 2"}, "m/a/spot n/b/spot"},
-		{"spot that costs more than on demand is no bargain", []string{"m a spot 1", "m a on-demand 3", "n b spot 4"}, "m/a/spot"},
-		{"no spot that is worth it", []string{"m a spot 5", "m a on-demand 3", "n b on-demand 4"}, "m/a/on-demand n/b/on-demand"},
-		{"machines that few need come last", []string{"gpu a on-demand 1", "x.metal a on-demand 1", "m a on-demand 3"}, "m/a/on-demand"},
-		{"unless there are no others", []string{"gpu a on-demand 1", "x.metal a on-demand 2"}, "gpu/a/on-demand x.metal/a/on-demand"},
+		{"spot that costs more than on demand is no bargain", []string{"m a spot 1", "m a on-demand 3", "n b spot 4"},
+			"m/a/spot"},
+		{"no spot that is worth it", []string{"m a spot 5", "m a on-demand 3", "n b on-demand 4"},
+			"m/a/on-demand n/b/on-demand"},
+		{"machines that few need come last", []string{"gpu a on-demand 1", "x.metal a on-demand 1", "m a on-demand 3"},
+			"m/a/on-demand"},
+		{"unless there are no others", []string{"gpu a on-demand 1", "x.metal a on-demand 2"}, "gpu/a/on-demand " +
+			"x.metal/a/on-demand"},
 		{"what is reserved comes first", []string{"m a spot 1", "gpu a reserved 0.5 cr-1 2 default"}, "gpu/a/reserved"},
-		{"of what is reserved, machines that few need come last, too", []string{"gpu a reserved 0.1 cr-1 2 default", "m a reserved 0.5 cr-2 2 default"}, "m/a/reserved"},
-		{"a reservation that is full does not count", []string{"m a spot 1", "m a reserved 0.5 cr-1 0 default"}, "m/a/spot"},
-		{"of two reservations the one with more left", []string{"m a reserved 0.5 cr-1 1 default", "m a reserved 0.5 cr-2 4 default"}, "m/a/reserved=cr-2"},
-		{"only one capacity block", []string{"m a reserved 0.1 cr-1 1 capacity-block", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
-		{"interruptible reservations and others don't mix", []string{"m a reserved 0.1 cr-1 1 interruptible", "n a reserved 0.2 cr-2 1 default"}, "m/a/reserved=cr-1"},
-		{"at the same price what nobody takes back comes first", []string{"m a reserved 0.1 cr-1 9 interruptible", "n a reserved 0.1 cr-2 1 capacity-block", "o a reserved 0.1 cr-3 1 default"}, "o/a/reserved=cr-3"},
-		{"a block is not taken back", []string{"m a reserved 0.1 cr-1 9 interruptible", "n a reserved 0.1 cr-2 1 capacity-block"}, "n/a/reserved=cr-2"},
-		{"blocks and reservations don't mix", []string{"m a reserved 0.1 cr-1 1 default", "n a reserved 0.2 cr-2 1 capacity-block"}, "m/a/reserved=cr-1"},
+		{"of what is reserved, machines that few need come last, too", []string{"gpu a reserved 0.1 cr-1 2 default",
+			"m a reserved 0.5 cr-2 2 default"}, "m/a/reserved"},
+		{"a reservation that is full does not count", []string{"m a spot 1", "m a reserved 0.5 cr-1 0 default"},
+			"m/a/spot"},
+		{"of two reservations the one with more left", []string{"m a reserved 0.5 cr-1 1 default",
+			"m a reserved 0.5 cr-2 4 default"}, "m/a/reserved=cr-2"},
+		{"only one capacity block", []string{"m a reserved 0.1 cr-1 1 capacity-block", "n a reserved 0.2 cr-2 1 " +
+			"capacity-block"}, "m/a/reserved=cr-1"},
+		{"interruptible reservations and others don't mix", []string{"m a reserved 0.1 cr-1 1 interruptible",
+			"n a reserved 0.2 cr-2 1 default"}, "m/a/reserved=cr-1"},
+		{"at the same price what nobody takes back comes first", []string{"m a reserved 0.1 cr-1 9 interruptible",
+			"n a reserved 0.1 cr-2 1 capacity-block", "o a reserved 0.1 cr-3 1 default"}, "o/a/reserved=cr-3"},
+		{"a block is not taken back", []string{"m a reserved 0.1 cr-1 9 interruptible", "n a reserved 0.1 cr-2 1 " +
+			"capacity-block"}, "n/a/reserved=cr-2"},
+		{"blocks and reservations don't mix", []string{"m a reserved 0.1 cr-1 1 default", "n a reserved 0.2 cr-2 1 " +
+			"capacity-block"}, "m/a/reserved=cr-1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			byType := map[string]*cloudprovider.InstanceType{}
@@ -122,7 +136,8 @@ func TestNarrow(t *testing.T) {
 			for _, text := range tc.offerings {
 				kind, o := offer(t, text)
 				if byType[kind] == nil {
-					byType[kind] = &cloudprovider.InstanceType{Name: kind, Labels: map[string][]string{corev1.LabelInstanceTypeStable: {kind}}}
+					byType[kind] = &cloudprovider.InstanceType{Name: kind,
+						Labels: map[string][]string{corev1.LabelInstanceTypeStable: {kind}}}
 					if kind == "gpu" {
 						byType[kind].Labels[awsv1.InstanceGPUCountLabelKey] = []string{"1"}
 					}
@@ -149,7 +164,8 @@ func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
 	var list []*cloudprovider.InstanceType
 	for _, kind := range []string{"m", "n"} {
 		it := &cloudprovider.InstanceType{Name: kind}
-		for _, text := range []string{"x a spot 1", "x b spot 2", "x a on-demand 3", "x a reserved 0.1 cr-1 1 default"} {
+		for _, text := range []string{"x a spot 1", "x b spot 2", "x a on-demand 3",
+			"x a reserved 0.1 cr-1 1 default"} {
 			_, o := offer(t, text)
 			it.Offerings = append(it.Offerings, o)
 		}
@@ -159,8 +175,12 @@ func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
 		refused func(cloudprovider.OfferingRef) bool
 		want    string
 	}{
-		"one of several":           {func(o cloudprovider.OfferingRef) bool { return o.Within == "cr-1" || o.Type+o.Zone == "ma" }, "n/a/spot m/b/spot n/b/spot"},
-		"all on the best terms":    {func(o cloudprovider.OfferingRef) bool { return o.CapacityType != "on-demand" }, "m/a/on-demand n/a/on-demand"},
+		"one of several": {func(o cloudprovider.OfferingRef) bool {
+			return o.Within == "cr-1" || o.Type+o.Zone == "ma"
+		}, "n/a/spot m/b/spot n/b/spot"},
+		"all on the best terms": {func(o cloudprovider.OfferingRef) bool {
+			return o.CapacityType != "on-demand"
+		}, "m/a/on-demand n/a/on-demand"},
 		"all, so EC2 has the word": {func(cloudprovider.OfferingRef) bool { return true }, "m/a/reserved n/a/reserved"},
 	} {
 		var got []string
@@ -189,12 +209,14 @@ func TestNarrowBoundsTheRequest(t *testing.T) {
 	}
 }
 
-// TestNarrowKeepsAChoice: a claim with minValues gets no fewer values than it wants, and nothing is left out for its price.
+// TestNarrowKeepsAChoice: a claim with minValues gets no fewer values than it wants, and nothing is left out for its
+// price.
 func TestNarrowKeepsAChoice(t *testing.T) {
 	var list []*cloudprovider.InstanceType
 	for n := range 100 {
 		kind := &cloudprovider.InstanceType{Name: fmt.Sprintf("m%03d", n), Labels: map[string][]string{
-			corev1.LabelInstanceTypeStable: {fmt.Sprintf("m%03d", n)}, awsv1.InstanceFamilyLabelKey: {fmt.Sprintf("f%d", n/80)},
+			corev1.LabelInstanceTypeStable: {fmt.Sprintf("m%03d", n)},
+			awsv1.InstanceFamilyLabelKey:   {fmt.Sprintf("f%d", n/80)},
 		}}
 		if n == 1 {
 			kind.Labels[awsv1.InstanceGPUCountLabelKey] = []string{"1"}
@@ -216,7 +238,8 @@ func TestNarrowKeepsAChoice(t *testing.T) {
 	} {
 		claim := &v1.NodeClaim{}
 		if tc.key != "" {
-			claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: tc.key, Operator: "Exists", MinValues: &tc.least}}
+			claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: tc.key, Operator: "Exists",
+				MinValues: &tc.least}}
 		}
 		kinds, families, exotic := map[string]bool{}, map[string]bool{}, false
 		for _, c := range narrowCandidates(claim, choose.Ranked(list, claim), nothingRefused) {
@@ -226,8 +249,10 @@ func TestNarrowKeepsAChoice(t *testing.T) {
 			kinds[c.Type.Name], families[c.Label(awsv1.InstanceFamilyLabelKey)] = true, true
 			exotic = exotic || isExotic(&c)
 		}
-		if len(kinds) != tc.want || exotic != tc.exotic || tc.key == awsv1.InstanceFamilyLabelKey && len(families) != 2 {
-			t.Errorf("%s: %d types, want %d; of %v; machines that few need: %v", name, len(kinds), tc.want, families, exotic)
+		if len(kinds) != tc.want || exotic != tc.exotic || tc.key == awsv1.InstanceFamilyLabelKey &&
+			len(families) != 2 {
+			t.Errorf("%s: %d types, want %d; of %v; machines that few need: %v", name, len(kinds), tc.want,
+				families, exotic)
 		}
 	}
 }
@@ -237,7 +262,8 @@ func TestAddresses(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Spec.IPPrefixCount = new(int32(2))
 	class.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{
-		{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeInterface},
+		{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 1, DeviceIndex: 1,
+			InterfaceType: awsv1.InterfaceTypeInterface},
 		{NetworkCardIndex: 2, DeviceIndex: 1, InterfaceType: awsv1.InterfaceTypeEFAOnly},
 	}
 	for cidr, want := range map[string]string{
@@ -246,7 +272,8 @@ func TestAddresses(t *testing.T) {
 	} {
 		var got []string
 		for _, i := range (&templateSpec{class: class, cluster: Cluster{ServiceCIDR: cidr}}).interfaces() {
-			text := fmt.Sprintf("prefixes %d %d, address %d", numberOf(i.Ipv4PrefixCount), numberOf(i.Ipv6PrefixCount), numberOf(i.Ipv6AddressCount))
+			text := fmt.Sprintf("prefixes %d %d, address %d", numberOf(i.Ipv4PrefixCount), numberOf(i.Ipv6PrefixCount),
+				numberOf(i.Ipv6AddressCount))
 			if i.PrimaryIpv6 != nil && *i.PrimaryIpv6 {
 				text += " primary"
 			}
@@ -270,7 +297,8 @@ func TestMetadataWithoutIPv6(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPProtocolIPv6: new("enabled")}
 	for without, want := range map[bool]string{false: "enabled", true: ""} {
-		got := (&templateSpec{class: class, variant: templateVariant{NoIPv6Metadata: without}}).metadata().HttpProtocolIpv6
+		got := (&templateSpec{class: class, variant: templateVariant{NoIPv6Metadata: without}}).metadata().
+			HttpProtocolIpv6
 		if string(got) != want {
 			t.Errorf("without %v: %q, want %q", without, got, want)
 		}
@@ -282,9 +310,12 @@ func TestTemplateData(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyCustom)
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}
-	class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("100G"))}}}
-	read := func(v templateVariant, cluster Cluster, group *network.PlacementGroup) *ec2types.RequestLaunchTemplateData {
-		d, err := (&templateSpec{class: class, variant: v, cluster: cluster, group: group, tags: map[string]string{"a": "b"}}).data()
+	class.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"),
+		EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("100G"))}}}
+	read := func(v templateVariant, cluster Cluster,
+		group *network.PlacementGroup) *ec2types.RequestLaunchTemplateData {
+		d, err := (&templateSpec{class: class, variant: v, cluster: cluster, group: group,
+			tags: map[string]string{"a": "b"}}).data()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,25 +328,32 @@ func TestTemplateData(t *testing.T) {
 	if size := *d.BlockDeviceMappings[0].Ebs.VolumeSize; size != 94 {
 		t.Errorf("100 GB are %d GiB, want 94", size)
 	}
-	if d.MetadataOptions.HttpTokens != ec2types.LaunchTemplateHttpTokensStateRequired || *d.MetadataOptions.HttpPutResponseHopLimit != 1 {
+	if d.MetadataOptions.HttpTokens != ec2types.LaunchTemplateHttpTokensStateRequired ||
+		*d.MetadataOptions.HttpPutResponseHopLimit != 1 {
 		t.Errorf("metadata options are %+v", *d.MetadataOptions)
 	}
 	if d.Placement != nil || d.CapacityReservationSpecification != nil || len(d.TagSpecifications) != 1 {
-		t.Errorf("a plain class has placement %v, reservation %v, tags %v", d.Placement, d.CapacityReservationSpecification, d.TagSpecifications)
+		t.Errorf("a plain class has placement %v, reservation %v, tags %v", d.Placement,
+			d.CapacityReservationSpecification, d.TagSpecifications)
 	}
 	d = read(templateVariant{EFAs: 3, Spot: true, Reservation: "cr-1", Block: true}, Cluster{}, nil)
-	if len(d.NetworkInterfaces) != 3 || *d.NetworkInterfaces[2].NetworkCardIndex != 2 || *d.NetworkInterfaces[2].DeviceIndex != 1 || *d.NetworkInterfaces[0].InterfaceType != "efa" {
+	if len(d.NetworkInterfaces) != 3 || *d.NetworkInterfaces[2].NetworkCardIndex != 2 ||
+		*d.NetworkInterfaces[2].DeviceIndex != 1 || *d.NetworkInterfaces[0].InterfaceType != "efa" {
 		t.Errorf("three fabric adapters are %v", d.NetworkInterfaces)
 	}
-	if *d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId != "cr-1" || d.InstanceMarketOptions == nil || len(d.TagSpecifications) != 2 {
+	if *d.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId != "cr-1" ||
+		d.InstanceMarketOptions == nil || len(d.TagSpecifications) != 2 {
 		t.Errorf("a block is bought by %v", d.CapacityReservationSpecification)
 	}
 	d = read(templateVariant{Reservation: "cr-1", Interruptible: true}, Cluster{}, nil)
-	if d.InstanceMarketOptions == nil || d.InstanceMarketOptions.MarketType != ec2types.MarketTypeInterruptibleCapacityReservation {
+	if d.InstanceMarketOptions == nil ||
+		d.InstanceMarketOptions.MarketType != ec2types.MarketTypeInterruptibleCapacityReservation {
 		t.Errorf("an interruptible reservation is bought by %v", d.InstanceMarketOptions)
 	}
-	d = read(templateVariant{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"}, &network.PlacementGroup{ID: "pg-1"})
-	if *d.Placement.PartitionNumber != 3 || *d.Placement.GroupId != "pg-1" || d.Placement.Tenancy != ec2types.TenancyDedicated {
+	d = read(templateVariant{Tenancy: "dedicated", Partition: "3"}, Cluster{ServiceCIDR: "fd00::/108"},
+		&network.PlacementGroup{ID: "pg-1"})
+	if *d.Placement.PartitionNumber != 3 || *d.Placement.GroupId != "pg-1" ||
+		d.Placement.Tenancy != ec2types.TenancyDedicated {
 		t.Errorf("the placement is %+v", *d.Placement)
 	}
 	if len(d.NetworkInterfaces) != 1 || !*d.NetworkInterfaces[0].PrimaryIpv6 {
@@ -348,10 +386,12 @@ func TestPaceGrowsInARush(t *testing.T) {
 }
 
 func TestProviderIDs(t *testing.T) {
-	if id, err := instanceID(providerID("us-west-2a", "i-0123456789abcdef0")); err != nil || id != "i-0123456789abcdef0" {
+	if id, err := instanceID(providerID("us-west-2a", "i-0123456789abcdef0")); err != nil ||
+		id != "i-0123456789abcdef0" {
 		t.Errorf("read %q (%v)", id, err)
 	}
-	for _, bad := range []string{"", "i-0123456789abcdef0", "kwok://x", "aws:///us-west-2a/", "aws:///us-west-2a/i-xyz"} {
+	for _, bad := range []string{"", "i-0123456789abcdef0", "kwok://x", "aws:///us-west-2a/",
+		"aws:///us-west-2a/i-xyz"} {
 		if id, err := instanceID(bad); err == nil {
 			t.Errorf("%q was read as %s", bad, id)
 		}

@@ -37,19 +37,22 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	return p.toInstance(ctx, i)
 }
 
-// findInstance asks EC2 for an instance. If EC2 does not show it yet although this process has just launched it, unseen is what is
-// known of it; it is NotFound if it is gone for good.
-func (p *Provider) findInstance(ctx context.Context, id, providerID string) (i *ec2types.Instance, unseen *assignment, err error) {
+// findInstance asks EC2 for an instance. If EC2 does not show it yet although this process has just launched it, unseen
+// is what is known of it; it is NotFound if it is gone for good.
+func (p *Provider) findInstance(ctx context.Context, id, providerID string) (i *ec2types.Instance, unseen *assignment,
+	err error) {
 	i, err = p.describer.Ask(ctx, struct{}{}, id)
 	if err != nil {
 		return nil, nil, err
 	}
 	if i == nil {
-		if a := p.ownership.assignmentOf(id); a != nil && a.createAnswer != nil && a.launchedAt.After(p.now().Add(-visibleWithin)) {
+		if a := p.ownership.assignmentOf(id); a != nil && a.createAnswer != nil &&
+			a.launchedAt.After(p.now().Add(-visibleWithin)) {
 			return nil, a, nil
 		}
 		if p.mayBeHidden(ctx, id) {
-			return nil, nil, fmt.Errorf("looking for instance %s: EC2 does not show it, which may be because it is new; it will be tried again", id)
+			return nil, nil, fmt.Errorf("looking for instance %s: EC2 does not show it, which may be because it is "+
+				"new; it will be tried again", id)
 		}
 	}
 	if i == nil || i.State == nil || i.State.Name == ec2types.InstanceStateNameTerminated {
@@ -99,7 +102,8 @@ func (p *Provider) List(ctx context.Context) ([]*cloudprovider.Instance, error) 
 	return out, nil
 }
 
-// isGone tells whether an instance that was launched a moment ago and is not listed has ended, or is merely not shown yet.
+// isGone tells whether an instance that was launched a moment ago and is not listed has ended, or is merely not shown
+// yet.
 func (p *Provider) isGone(ctx context.Context, a *assignment) (bool, error) {
 	_, _, err := p.findInstance(ctx, a.id, a.createAnswer.ProviderID)
 	if cloudprovider.IsNotFound(err) {
@@ -108,10 +112,11 @@ func (p *Provider) isGone(ctx context.Context, a *assignment) (bool, error) {
 	return false, err
 }
 
-// shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone may
-// hang or fail, and must not take those about others with them.
+// shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone
+// may hang or fail, and must not take those about others with them.
 func (p *Provider) shiftedZone(i *ec2types.Instance) string {
-	if i == nil || i.Placement == nil || p.catalog.isShifted == nil || !p.catalog.isShifted(deref(i.Placement.AvailabilityZoneId)) {
+	if i == nil || i.Placement == nil || p.catalog.isShifted == nil ||
+		!p.catalog.isShifted(deref(i.Placement.AvailabilityZoneId)) {
 		return ""
 	}
 	return zoneOf(i)

@@ -129,7 +129,8 @@ func TestEachClaimKnowsItsInstance(t *testing.T) {
 func TestPartialFleet(t *testing.T) {
 	w, p := start(t, setup{})
 	w.sim.World.SetCapacity(cloud.CapacityRule{Type: "m5.large", Total: 2})
-	list := claims(10, in(corev1.LabelInstanceTypeStable, "m5.large"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+	list := claims(10, in(corev1.LabelInstanceTypeStable, "m5.large"), in(v1.CapacityTypeLabelKey,
+		v1.CapacityTypeOnDemand),
 		in(corev1.LabelTopologyZone, "us-west-2a", "us-west-2b"))
 	got, errs := launchAll(t, p, list, len(list))
 	launched := 0
@@ -143,7 +144,8 @@ func TestPartialFleet(t *testing.T) {
 			t.Fatalf("a claim without capacity got %v", errs[i])
 		}
 		for _, zone := range []string{"us-west-2a", "us-west-2b"} {
-			if ref := (cloudprovider.OfferingRef{Type: "m5.large", Zone: zone, CapacityType: v1.CapacityTypeOnDemand}); !slices.Contains(none.Exhausted, ref) {
+			if ref := (cloudprovider.OfferingRef{Type: "m5.large", Zone: zone,
+				CapacityType: v1.CapacityTypeOnDemand}); !slices.Contains(none.Exhausted, ref) {
 				t.Errorf("%v is not named as sold out: %v", ref, none)
 			}
 		}
@@ -167,7 +169,8 @@ func TestTwoThirdsSoldOut(t *testing.T) {
 		for _, zone := range w.sim.World.Zones() {
 			for _, market := range []cloud.Market{cloud.OnDemand, cloud.Spot} {
 				if n++; n%3 != 0 {
-					w.sim.World.SetCapacity(cloud.CapacityRule{Type: string(info.InstanceType), Zone: zone.Name, Market: market})
+					w.sim.World.SetCapacity(cloud.CapacityRule{Type: string(info.InstanceType), Zone: zone.Name,
+						Market: market})
 				}
 			}
 		}
@@ -201,8 +204,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestLostAnswerThenNothing gives the claims up whose answer was lost: what was launched for them is listed as nobody's,
-// so that the core ends it.
+// TestLostAnswerThenNothing gives the claims up whose answer was lost: what was launched for them is listed as
+// nobody's, so that the core ends it.
 func TestLostAnswerThenNothing(t *testing.T) {
 	w, p := start(t, setup{})
 	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Lose: true, Times: 3})
@@ -265,7 +268,8 @@ func TestSweep(t *testing.T) {
 			return time.Now().Add(ahead)
 		}
 	})
-	spot, steady := in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)
+	spot, steady := in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot), in(v1.CapacityTypeLabelKey,
+		v1.CapacityTypeOnDemand)
 	for _, terms := range []v1.NodeSelectorRequirementWithMinValues{spot, steady} {
 		if _, err := p.Create(t.Context(), claim(terms)); err != nil {
 			t.Fatal(err)
@@ -318,5 +322,7 @@ func TestOldNews(t *testing.T) {
 			t.Errorf("%s is listed as if it went on", i.ProviderID)
 		}
 	}
-	eventually(t, "Delete says that it is gone", func() bool { return cloudprovider.IsNotFound(p.Delete(t.Context(), made.ProviderID, made.Owner())) })
+	eventually(t, "Delete says that it is gone", func() bool {
+		return cloudprovider.IsNotFound(p.Delete(t.Context(), made.ProviderID, made.Owner()))
+	})
 }

@@ -27,8 +27,8 @@ const rehearsalPool = "rehearsal"
 var _ nodeclass.Rehearser = (*Provider)(nil)
 
 // Rehearse implements nodeclass.Rehearser: the calls with which an instance of the class is launched, as dry runs. The
-// class need not be ready; what it has found so far is used. There are no calls if nothing that the class could use is sold: that may be
-// otherwise tomorrow, and says nothing about the class.
+// class need not be ready; what it has found so far is used. There are no calls if nothing that the class could use is
+// sold: that may be otherwise tomorrow, and says nothing about the class.
 func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
 	if _, err := p.cluster(ctx); err != nil {
 		return nil, &nodeclass.PassingError{Cause: err}
@@ -54,9 +54,10 @@ func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]n
 }
 
 // rehearsalClaim is a claim as one of the class's pools would make it, and what it would be launched on. Policies often
-// deny what no pool uses, so types are taken from the pools; from all that the class can use only if there is no pool, or
-// none that could launch anything.
-func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass) (*v1.NodeClaim, choose.Candidate, error) {
+// deny what no pool uses, so types are taken from the pools; from all that the class can use only if there is no pool,
+// or none that could launch anything.
+func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass) (*v1.NodeClaim,
+	choose.Candidate, error) {
 	list, err := p.typesOf(ctx, class)
 	if err != nil {
 		return nil, choose.Candidate{}, err
@@ -71,7 +72,8 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 		for _, terms := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeReserved, v1.CapacityTypeSpot} {
 			for _, pool := range some {
 				claim := rehearsalOf(class, pool)
-				// Whether it can be had now is not asked: it would be too late to learn that a launch fails when it can.
+				// Whether it can be had now is not asked: it would be too late to learn that a launch fails when it
+				// can.
 				if fit := dropExotic(onlyCapacityType(choose.Ranked(list, claim), terms)); len(fit) > 0 {
 					return claim, fit[0], nil
 				}
@@ -87,9 +89,10 @@ func rehearsalOf(class *awsv1.EC2NodeClass, pool *v1.NodePool) *v1.NodeClaim {
 	claim.Name, claim.UID = "rehearsal", class.UID
 	claim.Labels = map[string]string{v1.NodePoolLabelKey: pool.Name}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: class.Name}
-	claim.Spec.Requirements = slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements), func(r v1.NodeSelectorRequirementWithMinValues) bool {
-		return r.Key == v1.CapacityTypeLabelKey
-	})
+	claim.Spec.Requirements = slices.DeleteFunc(slices.Clone(pool.Spec.Template.Spec.Requirements),
+		func(r v1.NodeSelectorRequirementWithMinValues) bool {
+			return r.Key == v1.CapacityTypeLabelKey
+		})
 	return claim
 }
 
@@ -102,7 +105,8 @@ func (p *Provider) poolsOf(ctx context.Context, class string) ([]*v1.NodePool, e
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePoolList"))
 	if err := p.liveClaims.List(ctx, list); err != nil {
-		return nil, &nodeclass.PassingError{Cause: fmt.Errorf("listing the NodePools of EC2NodeClass %s: %w", class, err)}
+		return nil, &nodeclass.PassingError{Cause: fmt.Errorf("listing the NodePools of EC2NodeClass %s: %w",
+			class, err)}
 	}
 	var out []*v1.NodePool
 	for i := range list.Items {
@@ -110,7 +114,8 @@ func (p *Provider) poolsOf(ctx context.Context, class string) ([]*v1.NodePool, e
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, pool); err != nil {
 			continue
 		}
-		if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Group == awsv1.Group && ref.Kind == awsv1.Kind && ref.Name == class {
+		if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil && ref.Group == awsv1.Group &&
+			ref.Kind == awsv1.Kind && ref.Name == class {
 			out = append(out, pool)
 		}
 	}
@@ -124,18 +129,29 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *templ
 	subnet := class.Status.Subnets[at].ID
 	create := t.input()
 	create.DryRun = new(true)
-	r := &fleetRequest{token: launchToken(p.clusterName, []*launchRequest{q}), spec: q.spec, requests: []*launchRequest{q}}
+	r := &fleetRequest{token: launchToken(p.clusterName, []*launchRequest{q}), spec: q.spec,
+		requests: []*launchRequest{q}}
 	fleet := &ec2.CreateFleetInput{
-		DryRun: new(true), Type: ec2types.FleetTypeInstant, LaunchTemplateConfigs: q.spec.configs(map[string]subnetChoice{zone: {subnet: subnet}}),
+		DryRun: new(true), Type: ec2types.FleetTypeInstant,
+		LaunchTemplateConfigs:       q.spec.configs(map[string]subnetChoice{zone: {subnet: subnet}}),
 		TargetCapacitySpecification: q.spec.target(1), TagSpecifications: r.tagSpecs(p.identity),
 	}
 	q.spec.strategy(fleet)
 	run := runInput(t, q.spec.Lines[0].Type, subnet, r.tagSpecs(p.identity))
 	q.spec.applyTerms(run, t.data)
 	return []nodeclass.Call{
-		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error { _, err := p.ec2.CreateLaunchTemplate(ctx, create); return err }},
-		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error { _, err := p.ec2.CreateFleet(ctx, fleet); return err }},
-		{Action: "ec2:RunInstances", Run: func(ctx context.Context) error { _, err := p.ec2.RunInstances(ctx, run); return err }},
+		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error {
+			_, err := p.ec2.CreateLaunchTemplate(ctx, create)
+			return err
+		}},
+		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error {
+			_, err := p.ec2.CreateFleet(ctx, fleet)
+			return err
+		}},
+		{Action: "ec2:RunInstances", Run: func(ctx context.Context) error {
+			_, err := p.ec2.RunInstances(ctx, run)
+			return err
+		}},
 	}, nil
 }
 
@@ -143,11 +159,14 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *templ
 func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification) *ec2.RunInstancesInput {
 	d := t.data
 	out := &ec2.RunInstancesInput{
-		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)), InstanceType: ec2types.InstanceType(kind), ImageId: d.ImageId, UserData: d.UserData,
+		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)), InstanceType: ec2types.InstanceType(kind),
+		ImageId: d.ImageId, UserData: d.UserData,
 		MetadataOptions: &ec2types.InstanceMetadataOptionsRequest{
-			HttpEndpoint: ec2types.InstanceMetadataEndpointState(d.MetadataOptions.HttpEndpoint), HttpTokens: ec2types.HttpTokensState(d.MetadataOptions.HttpTokens),
-			HttpProtocolIpv6: ec2types.InstanceMetadataProtocolState(d.MetadataOptions.HttpProtocolIpv6), HttpPutResponseHopLimit: d.MetadataOptions.HttpPutResponseHopLimit,
-			InstanceMetadataTags: ec2types.InstanceMetadataTagsState(d.MetadataOptions.InstanceMetadataTags),
+			HttpEndpoint:            ec2types.InstanceMetadataEndpointState(d.MetadataOptions.HttpEndpoint),
+			HttpTokens:              ec2types.HttpTokensState(d.MetadataOptions.HttpTokens),
+			HttpProtocolIpv6:        ec2types.InstanceMetadataProtocolState(d.MetadataOptions.HttpProtocolIpv6),
+			HttpPutResponseHopLimit: d.MetadataOptions.HttpPutResponseHopLimit,
+			InstanceMetadataTags:    ec2types.InstanceMetadataTagsState(d.MetadataOptions.InstanceMetadataTags),
 		},
 	}
 	if d.IamInstanceProfile != nil {
@@ -159,7 +178,8 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 		}
 	}
 	for _, spec := range d.TagSpecifications {
-		out.TagSpecifications = append(out.TagSpecifications, ec2types.TagSpecification{ResourceType: spec.ResourceType, Tags: spec.Tags})
+		out.TagSpecifications = append(out.TagSpecifications, ec2types.TagSpecification{ResourceType: spec.ResourceType,
+			Tags: spec.Tags})
 	}
 	for _, m := range d.BlockDeviceMappings {
 		out.BlockDeviceMappings = append(out.BlockDeviceMappings, runDevice(m))
@@ -169,9 +189,12 @@ func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification
 	}
 	for _, n := range d.NetworkInterfaces {
 		out.NetworkInterfaces = append(out.NetworkInterfaces, ec2types.InstanceNetworkInterfaceSpecification{
-			SubnetId: new(subnet), Groups: n.Groups, DeviceIndex: n.DeviceIndex, NetworkCardIndex: n.NetworkCardIndex, InterfaceType: n.InterfaceType,
-			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination, Ipv4PrefixCount: n.Ipv4PrefixCount, Ipv6PrefixCount: n.Ipv6PrefixCount,
-			Ipv6AddressCount: n.Ipv6AddressCount, PrimaryIpv6: n.PrimaryIpv6, ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
+			SubnetId: new(subnet), Groups: n.Groups, DeviceIndex: n.DeviceIndex, NetworkCardIndex: n.NetworkCardIndex,
+			InterfaceType:            n.InterfaceType,
+			AssociatePublicIpAddress: n.AssociatePublicIpAddress, DeleteOnTermination: n.DeleteOnTermination,
+			Ipv4PrefixCount: n.Ipv4PrefixCount, Ipv6PrefixCount: n.Ipv6PrefixCount,
+			Ipv6AddressCount: n.Ipv6AddressCount, PrimaryIpv6: n.PrimaryIpv6,
+			ConnectionTrackingSpecification: n.ConnectionTrackingSpecification,
 		})
 	}
 	return out
@@ -192,9 +215,11 @@ func (s *launchSpec) applyTerms(in *ec2.RunInstancesInput, d *ec2types.RequestLa
 	}
 	r := d.CapacityReservationSpecification
 	in.CapacityReservationSpecification = &ec2types.CapacityReservationSpecification{
-		CapacityReservationPreference: r.CapacityReservationPreference, CapacityReservationTarget: r.CapacityReservationTarget}
+		CapacityReservationPreference: r.CapacityReservationPreference,
+		CapacityReservationTarget:     r.CapacityReservationTarget}
 	if at := d.Placement; at != nil { // a reservation is for one tenancy, and may be for one placement group
-		in.Placement = &ec2types.Placement{Tenancy: at.Tenancy, GroupId: at.GroupId, PartitionNumber: at.PartitionNumber}
+		in.Placement = &ec2types.Placement{Tenancy: at.Tenancy, GroupId: at.GroupId,
+			PartitionNumber: at.PartitionNumber}
 	}
 }
 
@@ -202,8 +227,10 @@ func runDevice(m ec2types.LaunchTemplateBlockDeviceMappingRequest) ec2types.Bloc
 	out := ec2types.BlockDeviceMapping{DeviceName: m.DeviceName}
 	if e := m.Ebs; e != nil {
 		out.Ebs = &ec2types.EbsBlockDevice{
-			DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, Iops: e.Iops, KmsKeyId: e.KmsKeyId, SnapshotId: e.SnapshotId,
-			Throughput: e.Throughput, VolumeSize: e.VolumeSize, VolumeType: e.VolumeType, VolumeInitializationRate: e.VolumeInitializationRate,
+			DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, Iops: e.Iops, KmsKeyId: e.KmsKeyId,
+			SnapshotId: e.SnapshotId,
+			Throughput: e.Throughput, VolumeSize: e.VolumeSize, VolumeType: e.VolumeType,
+			VolumeInitializationRate: e.VolumeInitializationRate,
 		}
 	}
 	return out

@@ -42,12 +42,14 @@ type listener struct {
 	run   *ec2.RunInstancesInput
 }
 
-func (l *listener) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, opts ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+func (l *listener) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput,
+	opts ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	l.fleet = in
 	return l.EC2API.CreateFleet(ctx, in, opts...)
 }
 
-func (l *listener) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, opts ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
+func (l *listener) RunInstances(ctx context.Context, in *ec2.RunInstancesInput,
+	opts ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
 	l.run = in
 	return l.EC2API.RunInstances(ctx, in, opts...)
 }
@@ -66,7 +68,8 @@ func (l *listener) rehearse(t *testing.T, p *aws.Provider, class *awsv1.EC2NodeC
 	}
 }
 
-// TestRehearsalWithoutOnDemand: if nothing can be bought on demand a launch is rehearsed on what can be bought, on its own terms.
+// TestRehearsalWithoutOnDemand: if nothing can be bought on demand a launch is rehearsed on what can be bought, on its
+// own terms.
 func TestRehearsalWithoutOnDemand(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -77,7 +80,8 @@ func TestRehearsalWithoutOnDemand(t *testing.T) {
 	}{
 		{"reserved", &ec2types.CapacityReservation{}, false, ec2types.DefaultTargetCapacityTypeOnDemand, ""},
 		{"reserved before spot", &ec2types.CapacityReservation{}, true, ec2types.DefaultTargetCapacityTypeOnDemand, ""},
-		{"alone on a machine", &ec2types.CapacityReservation{Tenancy: ec2types.CapacityReservationTenancyDedicated}, false, ec2types.DefaultTargetCapacityTypeOnDemand, ""},
+		{"alone on a machine", &ec2types.CapacityReservation{Tenancy: ec2types.CapacityReservationTenancyDedicated},
+			false, ec2types.DefaultTargetCapacityTypeOnDemand, ""},
 		{"a capacity block", &ec2types.CapacityReservation{ReservationType: ec2types.CapacityReservationTypeCapacityBlock}, false,
 			ec2types.DefaultTargetCapacityTypeCapacityBlock, ec2types.MarketTypeCapacityBlock},
 		{"an interruptible reservation", &ec2types.CapacityReservation{Interruptible: new(true)}, false,
@@ -92,7 +96,8 @@ func TestRehearsalWithoutOnDemand(t *testing.T) {
 			})
 			class, id := w.class(), ""
 			if r := tc.of; r != nil {
-				r.InstanceType, r.AvailabilityZone, r.TotalInstanceCount = new("m5.xlarge"), new("us-west-2b"), new(int32(1))
+				r.InstanceType, r.AvailabilityZone, r.TotalInstanceCount = new("m5.xlarge"), new("us-west-2b"),
+					new(int32(1))
 				r.InstanceMatchCriteria = ec2types.InstanceMatchCriteriaTargeted
 				id = w.sim.World.AddReservation(*r)
 				class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
@@ -111,7 +116,8 @@ func TestRehearsalWithoutOnDemand(t *testing.T) {
 			if market != tc.market || target != id {
 				t.Errorf("the instance is bought as %q in reservation %q, want %q in %q", market, target, tc.market, id)
 			}
-			if tc.of != nil && tc.of.Tenancy != "" && (heard.run.Placement == nil || string(heard.run.Placement.Tenancy) != string(tc.of.Tenancy)) {
+			if tc.of != nil && tc.of.Tenancy != "" && (heard.run.Placement == nil ||
+				string(heard.run.Placement.Tenancy) != string(tc.of.Tenancy)) {
 				t.Errorf("the instance stands in %v, want tenancy %s", heard.run.Placement, tc.of.Tenancy)
 			}
 			if len(w.alive()) != 0 {
@@ -121,8 +127,8 @@ func TestRehearsalWithoutOnDemand(t *testing.T) {
 	}
 }
 
-// TestRehearsalPrefersThePools: what a pool can only have from a reservation is rehearsed before what no pool uses; but a pool that buys
-// on demand goes first.
+// TestRehearsalPrefersThePools: what a pool can only have from a reservation is rehearsed before what no pool uses; but
+// a pool that buys on demand goes first.
 func TestRehearsalPrefersThePools(t *testing.T) {
 	heard := &listener{}
 	w, p := start(t, setup{families: []string{"m5", "t3"}}, func(o *aws.Options) {
@@ -130,12 +136,15 @@ func TestRehearsalPrefersThePools(t *testing.T) {
 		heard.EC2API, o.EC2 = o.EC2, heard
 	})
 	class := w.class()
-	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: w.sim.World.AddReservation(ec2types.CapacityReservation{
-		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})}}
+	class.Spec.CapacityReservationSelectorTerms =
+		[]awsv1.CapacityReservationSelectorTerm{{ID: w.sim.World.AddReservation(ec2types.CapacityReservation{
+			InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)),
+			InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})}}
 	for _, step := range []struct{ name, kind string }{{"a", "m5.xlarge"}, {"b", "t3.large"}} {
 		one := pool()
 		one.Name = step.name
-		one.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, step.kind)}
+		one.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{in(
+			corev1.LabelInstanceTypeStable, step.kind)}
 		if err := w.kube.Create(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}
@@ -177,10 +186,14 @@ func TestShiftIsNoFaultOfTheClass(t *testing.T) {
 
 // TestUsedUpReservationIsNoFaultOfTheClass: neither is that a reservation has no room left.
 func TestUsedUpReservationIsNoFaultOfTheClass(t *testing.T) {
-	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) { o.Prices, o.ReservedCapacity = unpriced{o.Prices, false}, true })
+	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) {
+		o.Prices, o.ReservedCapacity = unpriced{o.Prices, false}, true
+	})
 	class := w.class()
-	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: w.sim.World.AddReservation(ec2types.CapacityReservation{
-		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), AvailableInstanceCount: new(int32(0))})}}
+	class.Spec.CapacityReservationSelectorTerms =
+		[]awsv1.CapacityReservationSelectorTerm{{ID: w.sim.World.AddReservation(ec2types.CapacityReservation{
+			InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)),
+			AvailableInstanceCount: new(int32(0))})}}
 	calls, err := p.Rehearse(t.Context(), class)
 	if err != nil || len(calls) != 3 {
 		t.Fatalf("%d calls are rehearsed: %v", len(calls), err)
@@ -192,8 +205,8 @@ func TestUsedUpReservationIsNoFaultOfTheClass(t *testing.T) {
 	}
 }
 
-// TestNothingIsSold: if nothing that the class could use is sold there is nothing to rehearse, and the log says why; the class is not
-// to blame.
+// TestNothingIsSold: if nothing that the class could use is sold there is nothing to rehearse, and the log says why;
+// the class is not to blame.
 func TestNothingIsSold(t *testing.T) {
 	for want, shifted := range map[string]bool{"have no price on demand that is known": false, "zonal shift": true} {
 		w, p := start(t, setup{families: []string{"m5", "r6g"}}, func(o *aws.Options) {
@@ -202,11 +215,14 @@ func TestNothingIsSold(t *testing.T) {
 		class := w.class()
 		class.Status.AMIs = class.Status.AMIs[:1] // that other types are ruled out does not change it
 		var lines []string
-		calls, err := p.Rehearse(log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})), class)
+		calls, err := p.Rehearse(log.IntoContext(t.Context(), funcr.New(func(_, args string) {
+			lines = append(lines, args)
+		}, funcr.Options{})), class)
 		if err != nil || len(calls) != 0 {
 			t.Errorf("%d calls are rehearsed, and the class is told %v", len(calls), err)
 		}
-		if text := strings.Join(lines, "\n"); !strings.Contains(text, "no launch can be rehearsed") || !strings.Contains(text, want) || strings.Contains(text, "change what") {
+		if text := strings.Join(lines, "\n"); !strings.Contains(text, "no launch can be rehearsed") ||
+			!strings.Contains(text, want) || strings.Contains(text, "change what") {
 			t.Errorf("the log lacks %q: %s", want, text)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// launchGroup is a number of claims that one call launches instances for. Every instance that the call may launch serves each of
-// them, so it does not matter who gets which.
+// launchGroup is a number of claims that one call launches instances for. Every instance that the call may launch
+// serves each of them, so it does not matter who gets which.
 type launchGroup struct {
 	spec     *launchSpec
 	requests []*launchRequest
@@ -40,7 +40,8 @@ func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*
 	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(len(b.order.Lines), len(a.order.Lines)) })
 	for _, w := range wishes {
 		if !slices.ContainsFunc(out, func(p *launchGroup) bool { return p.tryJoin(w.of, w.order) }) {
-			out = append(out, &launchGroup{spec: w.order, requests: []*launchRequest{w.of}, mostOptions: len(w.order.Lines)})
+			out = append(out, &launchGroup{spec: w.order, requests: []*launchRequest{w.of},
+				mostOptions: len(w.order.Lines)})
 		}
 	}
 	for _, p := range out {
@@ -49,8 +50,8 @@ func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*
 	return out, done
 }
 
-// byShortUID is the one order in which claims are served. It is the order of the marks that instances carry, so that whoever
-// finds them later comes to the same result.
+// byShortUID is the one order in which claims are served. It is the order of the marks that instances carry, so that
+// whoever finds them later comes to the same result.
 func byShortUID(a, q *launchRequest) int {
 	return strings.Compare(shortUID(string(a.claim.UID)), shortUID(string(q.claim.UID)))
 }

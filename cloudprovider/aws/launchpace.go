@@ -19,12 +19,12 @@ const (
 	streakGap  = 10 * time.Second
 	// otherKindWeight is how many launches of others count as much as one of the same kind.
 	otherKindWeight = 2
-	// While a crowd of claims is being launched, others come in when these are done: a launch for fewer than plenty waits for
-	// them.
+	// While a crowd of claims is being launched, others come in when these are done: a launch for fewer than plenty
+	// waits for them.
 	manyLaunching  = 40
 	enoughTogether = 30
-	// mostTogether is how many instances one call launches at the most. More would not save much, and each instance carries
-	// the list of the claims that it may be for.
+	// mostTogether is how many instances one call launches at the most. More would not save much, and each instance
+	// carries the list of the claims that it may be for.
 	mostTogether = 100
 )
 

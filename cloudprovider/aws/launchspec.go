@@ -53,8 +53,8 @@ type launchOption struct {
 // launchRequest is a claim that wants an instance.
 type launchRequest struct {
 	claim *v1.NodeClaim
-	// isAbandoned tells that whoever wants the instance no longer waits for it. A launch that has not begun yet goes without them:
-	// they come again, and by then the claim may have been refused by another launch, and be gone.
+	// isAbandoned tells that whoever wants the instance no longer waits for it. A launch that has not begun yet goes
+	// without them: they come again, and by then the claim may have been refused by another launch, and be gone.
 	isAbandoned func() bool
 	spec        *launchSpec
 	// candidates are the offerings that the spec's options stand for.
@@ -78,8 +78,10 @@ func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *templa
 	return nil, nil
 }
 
-// newLaunchSpec writes down what is asked for the candidates, each of which is launched from the template of the same index.
-func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template, tags map[string]string) (*launchSpec, error) {
+// newLaunchSpec writes down what is asked for the candidates, each of which is launched from the template of the same
+// index.
+func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template,
+	tags map[string]string) (*launchSpec, error) {
 	s := &launchSpec{
 		templates: map[string]*template{},
 		Class:     class.Name, Pool: claim.Labels[v1.NodePoolLabelKey], CapacityType: capacityTypeOf(&candidates[0]),
@@ -93,12 +95,14 @@ func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []
 		c := &candidates[i]
 		s.templates[templates[i].name] = templates[i]
 		s.Lines = append(s.Lines, launchOption{
-			Template: templates[i].name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price, addresses: c.Type.Capacity.Pods().Value(),
+			Template: templates[i].name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price,
+			addresses:  c.Type.Capacity.Pods().Value(),
 			capacityID: capacityOf(c),
 		})
 	}
 	slices.SortFunc(s.Lines, func(a, b launchOption) int {
-		return cmp.Or(strings.Compare(a.Template, b.Template), cmp.Compare(a.Price, b.Price), strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone))
+		return cmp.Or(strings.Compare(a.Template, b.Template), cmp.Compare(a.Price, b.Price), strings.Compare(a.Type,
+			b.Type), strings.Compare(a.Zone, b.Zone))
 	})
 	first := &s.Lines[s.cheapest()]
 	text, err := json.Marshal([]any{s, first.Template, first.Type})
@@ -122,7 +126,8 @@ func capacityOf(c *choose.Candidate) string {
 func (s *launchSpec) cheapest() int {
 	best := 0
 	for i := range s.Lines {
-		if a, b := &s.Lines[i], &s.Lines[best]; a.Price < b.Price || a.Price == b.Price && strings.Compare(a.Type, b.Type) < 0 {
+		if a, b := &s.Lines[i], &s.Lines[best]; a.Price < b.Price || a.Price == b.Price && strings.Compare(a.Type,
+			b.Type) < 0 {
 			best = i
 		}
 	}

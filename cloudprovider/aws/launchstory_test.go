@@ -37,7 +37,8 @@ type drama struct {
 	log      []string
 	failures []string
 	killed   map[string]bool
-	// gone counts claims that went while nobody knew whether they had an instance; orphans are instances that were nobody's.
+	// gone counts claims that went while nobody knew whether they had an instance; orphans are instances that were
+	// nobody's.
 	gone, orphans int
 	// calm says that all trouble is over.
 	calm bool
@@ -96,7 +97,9 @@ func (l *lifeline) lateness() time.Duration {
 func newDrama(t *testing.T) *drama {
 	d := &drama{t: t, killed: map[string]bool{}}
 	var err error
-	d.w, err = newWorld(t.Context(), setup{direct: true, families: []string{"m5"}, timing: cloud.Timing{Visibility: 6 * time.Second, StateLag: time.Second, TemplateVisibility: 300 * time.Millisecond}})
+	d.w, err = newWorld(t.Context(), setup{direct: true, families: []string{"m5"},
+		timing: cloud.Timing{Visibility: 6 * time.Second, StateLag: time.Second,
+			TemplateVisibility: 300 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +135,8 @@ func (d *drama) want(n, shapes int) {
 	for k := range n {
 		c := claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelTopologyZone, "us-west-2a"))
 		if (k+shapes)%2 == 0 {
-			c.Spec.Requirements = append(c.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "m5.large", "m5.xlarge"))
+			c.Spec.Requirements = append(c.Spec.Requirements, in(corev1.LabelInstanceTypeStable, "m5.large",
+				"m5.xlarge"))
 		}
 		d.w.store(d.t, c)
 		d.parts = append(d.parts, &part{claim: c})
@@ -152,8 +156,8 @@ func (d *drama) waiting() []*part {
 	return out
 }
 
-// launch begins to have some launched at the same time. Who is not answered in time gives up. Of so many answers one is not
-// written down.
+// launch begins to have some launched at the same time. Who is not answered in time gives up. Of so many answers one is
+// not written down.
 func (d *drama) launch(n, from int, patience time.Duration, written int) {
 	list := d.waiting()
 	for k := range min(n, len(list)) {
@@ -303,7 +307,8 @@ func (d *drama) census() []*cloudprovider.Instance {
 	var out []*cloudprovider.Instance
 	for _, i := range list {
 		if p := written[i.ProviderID]; p != nil && i.ClaimUID != string(p.claim.UID) {
-			d.failures = append(d.failures, i.ProviderID+" of "+p.claim.Name+" is listed as that of "+strings.TrimSpace(i.ClaimName+" "+i.ClaimUID))
+			d.failures = append(d.failures, i.ProviderID+" of "+p.claim.Name+" is listed as that of "+
+				strings.TrimSpace(i.ClaimName+" "+i.ClaimUID))
 		}
 		if !i.Terminating {
 			out = append(out, i)

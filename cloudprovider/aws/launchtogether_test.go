@@ -19,10 +19,11 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 )
 
-// Two ask at once for the instance of one claim: the second gets what the first gets, be it an instance or a refusal. If the first gives
-// up, that is no answer: the second asks itself, and the claim still gets one instance.
+// Two ask at once for the instance of one claim: the second gets what the first gets, be it an instance or a refusal.
+// If the first gives up, that is no answer: the second asks itself, and the claim still gets one instance.
 func TestTwoAskForOneClaim(t *testing.T) {
-	denied := faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "UnauthorizedOperation", Status: 403, Delay: time.Second, Times: 1}
+	denied := faults.Fault{Service: "ec2", Action: "CreateFleet", Code: "UnauthorizedOperation", Status: 403,
+		Delay: time.Second, Times: 1}
 	slow := faults.Fault{Service: "ec2", Action: "CreateFleet", Delay: time.Second, Times: 1}
 	for _, x := range []struct {
 		name   string
@@ -53,7 +54,8 @@ func TestTwoAskForOneClaim(t *testing.T) {
 			time.Sleep(300 * time.Millisecond) // of the bubble, whose clock does not wait: the first is asking by now
 			group.Go(func() { got[1], errs[1] = p.Create(t.Context(), c) })
 			group.Wait()
-			if (errs[1] == nil) != x.second || x.second != (got[1] != nil) || !x.second && (!cloudprovider.IsUnauthorized(errs[0]) || !cloudprovider.IsUnauthorized(errs[1])) {
+			if (errs[1] == nil) != x.second || x.second != (got[1] != nil) || !x.second &&
+				(!cloudprovider.IsUnauthorized(errs[0]) || !cloudprovider.IsUnauthorized(errs[1])) {
 				t.Errorf("%s: %v and %v", x.name, errs[0], errs[1])
 			}
 			if got[0] != nil && (got[1] == nil || got[0] == got[1] || got[0].ProviderID != got[1].ProviderID) {
@@ -66,7 +68,8 @@ func TestTwoAskForOneClaim(t *testing.T) {
 	}
 }
 
-// A claim that has an instance is asked about again, and EC2 can't be asked: that is told, and no second instance is launched.
+// A claim that has an instance is asked about again, and EC2 can't be asked: that is told, and no second instance is
+// launched.
 func TestCreateWhileEC2CannotBeAsked(t *testing.T) {
 	w, p := start(t, setup{})
 	c, _, _ := one(t, w, p)
@@ -101,19 +104,28 @@ func TestLaunchThatCannotBePrepared(t *testing.T) {
 			o.Cluster = func(context.Context) (aws.Cluster, error) { return aws.Cluster{}, away }
 		}, nil, "", func(err error) bool { return errors.Is(err, away) }, "finding out how nodes join the cluster"},
 		{"what is sold can't be asked", nil, nil, "ec2:DescribeInstanceTypes", cloudprovider.IsUnauthorized, ""},
-		{"no image boots", nil, func(c *awsv1.EC2NodeClass) { c.Status.AMIs = nil }, "", cloudprovider.IsNoCapacity, ""},
+		{"no image boots", nil, func(c *awsv1.EC2NodeClass) {
+			c.Status.AMIs = nil
+		}, "", cloudprovider.IsNoCapacity, ""},
 		{"the placement group is missing", nil, func(c *awsv1.EC2NodeClass) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("near")}
-		}, "", cloudprovider.IsNotReady, `NodeClass "default" is not ready: the placement group of spec.placementGroupSelector is not there`},
+		}, "", cloudprovider.IsNotReady,
+			`NodeClass "default" is not ready: the placement group of spec.placementGroupSelector is not there`},
 		{"the placement group can't be asked for", nil, func(c *awsv1.EC2NodeClass) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("near")}
 		}, "ec2:DescribePlacementGroups", cloudprovider.IsUnauthorized, ""},
 		{"no launch template can be made", nil, nil, "ec2:CreateLaunchTemplate", cloudprovider.IsUnauthorized, ""},
-		{"the placement group can't be asked for again", func(o *aws.Options) { o.Network = &groupless{Network: o.Network, then: away} }, nil, "",
+		{"the placement group can't be asked for again", func(o *aws.Options) {
+			o.Network = &groupless{Network: o.Network, then: away}
+		}, nil, "",
 			func(err error) bool { return errors.Is(err, away) }, ""},
-		{"the types are not understood", func(o *aws.Options) { o.Shapes = fitted{Shapes: o.Shapes, shape: away} }, nil, "",
+		{"the types are not understood", func(o *aws.Options) {
+			o.Shapes = fitted{Shapes: o.Shapes, shape: away}
+		}, nil, "",
 			func(err error) bool { return errors.Is(err, away) }, ""},
-		{"what is kept for the kubelet can't be computed", func(o *aws.Options) { o.Shapes = fitted{Shapes: o.Shapes, kept: away} }, nil, "",
+		{"what is kept for the kubelet can't be computed", func(o *aws.Options) {
+			o.Shapes = fitted{Shapes: o.Shapes, kept: away}
+		}, nil, "",
 			func(err error) bool { return errors.Is(err, away) }, ""},
 		{"its user data can't be read", nil, func(c *awsv1.EC2NodeClass) {
 			c.Spec.AMIFamily, c.Spec.UserData = new(awsv1.AMIFamilyBottlerocket), new("no TOML")
@@ -152,7 +164,8 @@ func TestLaunchWithoutAChoice(t *testing.T) {
 
 // While EC2 may not show what the last controller has launched, it is looked at twice a second, not without end.
 func TestHiddenInstanceIsLookedForWithPauses(t *testing.T) {
-	inBubble(t, setup{timing: cloud.Timing{Visibility: 6 * time.Second}}, func(t *testing.T, w *world, p *aws.Provider) {
+	inBubble(t, setup{timing: cloud.Timing{Visibility: 6 * time.Second}}, func(t *testing.T, w *world,
+		p *aws.Provider) {
 		c := claim()
 		w.store(t, c)
 		made, err := p.Create(t.Context(), c)
@@ -177,7 +190,8 @@ func TestHiddenInstanceIsLookedForWithPauses(t *testing.T) {
 
 // Whoever gives up while an instance may be hidden is told so.
 func TestHiddenInstanceThatIsGivenUp(t *testing.T) {
-	inBubble(t, setup{timing: cloud.Timing{Visibility: 6 * time.Second}}, func(t *testing.T, w *world, p *aws.Provider) {
+	inBubble(t, setup{timing: cloud.Timing{Visibility: 6 * time.Second}}, func(t *testing.T, w *world,
+		p *aws.Provider) {
 		c := claim()
 		w.store(t, c)
 		if _, err := p.Create(t.Context(), c); err != nil {
@@ -201,7 +215,8 @@ func TestTagsOfALaunch(t *testing.T) {
 	w.edit(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"costs": "shop"} })
 	_, made, id := one(t, w, p)
 	tags := w.sim.World.Tags(id)
-	for key, want := range map[string]string{"costs": "shop", awsv1.ClusterTagPrefix + cluster: "owned", awsv1.EKSClusterNameTagKey: cluster, awsv1.NodePoolTagKey: "general", awsv1.NodeClassTagKey: "default"} {
+	for key, want := range map[string]string{"costs": "shop", awsv1.ClusterTagPrefix + cluster: "owned",
+		awsv1.EKSClusterNameTagKey: cluster, awsv1.NodePoolTagKey: "general", awsv1.NodeClassTagKey: "default"} {
 		if tags[key] != want {
 			t.Errorf("tag %s is %q, want %q", key, tags[key], want)
 		}
@@ -211,9 +226,11 @@ func TestTagsOfALaunch(t *testing.T) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	want := []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey, aws.IdentityTaggedAnnotationKey}
+	want := []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey,
+		aws.IdentityTaggedAnnotationKey}
 	slices.Sort(want)
-	if !slices.Equal(keys, want) || made.Labels[v1.NodePoolLabelKey] != "" && made.Labels[v1.NodePoolLabelKey] != "general" {
+	if !slices.Equal(keys, want) || made.Labels[v1.NodePoolLabelKey] != "" &&
+		made.Labels[v1.NodePoolLabelKey] != "general" {
 		t.Errorf("the claim is told %v, want %v; labels %v", keys, want, made.Labels)
 	}
 }

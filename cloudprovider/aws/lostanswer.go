@@ -19,10 +19,11 @@ const (
 	fleetPause = 200 * time.Millisecond
 )
 
-// createFleet makes the call, and makes it again if EC2 is busy or its answer gets lost. It is not left to the SDK, which
-// tells of the last try only: that one was refused says nothing about one before it whose answer was lost. lost says that
-// it is not known whether EC2 has launched something.
-func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool, err error) {
+// createFleet makes the call, and makes it again if EC2 is busy or its answer gets lost. It is not left to the SDK,
+// which tells of the last try only: that one was refused says nothing about one before it whose answer was lost. lost
+// says that it is not known whether EC2 has launched something.
+func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool,
+	err error) {
 	for try := 1; ; try++ {
 		out, err = p.ec2.CreateFleet(ctx, in, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
 		busy := fault.IsThrottled(err)
@@ -51,7 +52,8 @@ func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (o
 
 // didNothing tells whether EC2 has done nothing about a call and remembers nothing of it.
 func didNothing(err error) bool {
-	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) || fault.IsUnauthorized(err)
+	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) ||
+		fault.IsUnauthorized(err)
 }
 
 // awaitLaunch waits until the launch that the claim is part of has ended, and finds out what became of one whose answer
@@ -91,7 +93,9 @@ func (p *Provider) repeatCall(ctx context.Context, r *fleetRequest) (landed <-ch
 // repeatGuarded is repeatNow; if it panics the answer stays lost, and is asked for again by whoever needs it next.
 func (p *Provider) repeatGuarded(ctx context.Context, r *fleetRequest) {
 	lostAt := p.ownership.lostAt(r)
-	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { p.repeatNow(ctx, r) }); err != nil {
+	if err := p.guard.Run("asking again for a launch whose answer was lost", func() {
+		p.repeatNow(ctx, r)
+	}); err != nil {
 		p.ownership.noteLost(r, err, lostAt, p.now())
 	}
 }

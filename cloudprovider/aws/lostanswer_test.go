@@ -77,14 +77,15 @@ func (w *world) lose(times int) {
 	w.faults.Add(faults.Fault{Service: "ec2", Action: "CreateFleet", Lose: true, Times: times})
 }
 
-// TestCensusBetweenLossAndQuestion loses the answer to a launch of two that found capacity for one. A look at EC2 gives the
-// instance to a claim before the other asks what became of the launch: it must not be given away again. The UIDs are such
-// that their order and that of their marks differ.
+// TestCensusBetweenLossAndQuestion loses the answer to a launch of two that found capacity for one. A look at EC2 gives
+// the instance to a claim before the other asks what became of the launch: it must not be given away again. The UIDs
+// are such that their order and that of their marks differ.
 func TestCensusBetweenLossAndQuestion(t *testing.T) {
 	w, p := settled(t, setup{})
 	w.faults.Deny("ec2:CreateTags")
 	w.sim.World.SetCapacity(cloud.CapacityRule{Type: "m5.large", Total: 1})
-	list := claims(2, in(corev1.LabelInstanceTypeStable, "m5.large"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelTopologyZone, "us-west-2a"))
+	list := claims(2, in(corev1.LabelInstanceTypeStable, "m5.large"), in(v1.CapacityTypeLabelKey,
+		v1.CapacityTypeOnDemand), in(corev1.LabelTopologyZone, "us-west-2a"))
 	for i, uid := range []string{"00000000-0000-4000-8000-000000000001", "f8000000-0000-4000-8000-000000000002"} {
 		list[i].UID, list[i].Name = types.UID(uid), "general-"+uid[:8]
 	}
@@ -110,7 +111,8 @@ func TestCensusBetweenLossAndQuestion(t *testing.T) {
 // TestLostThenRefused loses the first answer and refuses the tries that follow in various ways. None of that says what
 // became of the first try, so nobody may conclude that there is no instance.
 func TestLostThenRefused(t *testing.T) {
-	for _, code := range []string{"RequestLimitExceeded", "UnauthorizedOperation", "InvalidParameterValue", "InsufficientInstanceCapacity"} {
+	for _, code := range []string{"RequestLimitExceeded", "UnauthorizedOperation", "InvalidParameterValue",
+		"InsufficientInstanceCapacity"} {
 		t.Run(code, func(t *testing.T) {
 			inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
 				lead(t, p)
@@ -155,8 +157,8 @@ func TestAskedAgainWhileUnderWay(t *testing.T) {
 	})
 }
 
-// TestTakeOverInOtherCompany launches four together, hides them for a while as EC2 does, and has the next controller come for
-// two of them, one at a time.
+// TestTakeOverInOtherCompany launches four together, hides them for a while as EC2 does, and has the next controller
+// come for two of them, one at a time.
 func TestTakeOverInOtherCompany(t *testing.T) {
 	w, p := start(t, setup{timing: cloud.Timing{Visibility: 1500 * time.Millisecond}})
 	list := claims(4)
@@ -186,8 +188,8 @@ func TestTakeOverInOtherCompany(t *testing.T) {
 	}
 }
 
-// TestTakeOverOfAYoungInstance has the next controller end an instance that a NodeClaim names and EC2 does not show yet. That
-// it is not shown must not be taken for its end: the claim would go, and the instance stay.
+// TestTakeOverOfAYoungInstance has the next controller end an instance that a NodeClaim names and EC2 does not show
+// yet. That it is not shown must not be taken for its end: the claim would go, and the instance stay.
 func TestTakeOverOfAYoungInstance(t *testing.T) {
 	clock := &ahead{}
 	w, p := start(t, setup{clock: clock, timing: cloud.Timing{Visibility: 3 * time.Second}})
@@ -221,7 +223,8 @@ func TestTakeOverOfAYoungInstance(t *testing.T) {
 	}
 }
 
-// TestLostAnswersAreNoStorm has EC2 answer with errors for a while. Fifty claims that were launched together ask together.
+// TestLostAnswersAreNoStorm has EC2 answer with errors for a while. Fifty claims that were launched together ask
+// together.
 func TestLostAnswersAreNoStorm(t *testing.T) {
 	inBubble(t, setup{}, func(t *testing.T, w *world, p *aws.Provider) {
 		lead(t, p)
@@ -301,14 +304,16 @@ type panickingFleet struct {
 	fails atomic.Bool
 }
 
-func (p *panickingFleet) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+func (p *panickingFleet) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput,
+	o ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	if p.fails.Load() {
 		panic("boom")
 	}
 	return p.EC2API.CreateFleet(ctx, in, o...)
 }
 
-// A panic of the one who asks what became of a lost launch leaves the answer lost: it is asked for again, and there is one instance.
+// A panic of the one who asks what became of a lost launch leaves the answer lost: it is asked for again, and there is
+// one instance.
 func TestPanicWhileAskingAgain(t *testing.T) {
 	clock, fleet := &ahead{}, &panickingFleet{}
 	var told atomic.Int32

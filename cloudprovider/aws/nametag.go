@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// EC2 lets an account write tags a hundred times at once and then ten times a second. Names are in no hurry, and others
-	// write tags, too.
+	// EC2 lets an account write tags a hundred times at once and then ten times a second. Names are in no hurry, and
+	// others write tags, too.
 	namesAtOnce   = 4
 	namesBurst    = 40
 	namesInterval = 200 * time.Millisecond
@@ -26,8 +26,9 @@ const (
 	namingInstances = "writing the names of claims on instances"
 )
 
-// nameTagger writes the names of claims on instances that were launched together and so could not be named by the launch. It
-// goes on behind the launches, at a pace that EC2 likes: who owns what is known without it (ownership_resolve.go).
+// nameTagger writes the names of claims on instances that were launched together and so could not be named by the
+// launch. It goes on behind the launches, at a pace that EC2 likes: who owns what is known without it
+// (ownership_resolve.go).
 type nameTagger struct {
 	api EC2API
 	// onNamed is told of every instance that is named.
@@ -51,7 +52,8 @@ type nameTag struct {
 }
 
 func newNameTagger(api EC2API, now func() time.Time, guard *recovery.Guard, done func(id string)) *nameTagger {
-	return &nameTagger{api: api, onNamed: done, guard: guard, now: now, lifetime: context.Background(), queued: map[string]bool{}, tokens: namesBurst}
+	return &nameTagger{api: api, onNamed: done, guard: guard, now: now, lifetime: context.Background(),
+		queued: map[string]bool{}, tokens: namesBurst}
 }
 
 // setLifetime has names written until the context ends, and not after.
@@ -108,12 +110,14 @@ func (t *nameTagger) write(life context.Context, what nameTag) (err error) {
 	ctx, cancel := context.WithTimeout(life, nameLimit)
 	defer cancel()
 	broken := t.guard.Run(namingInstances, func() {
-		_, err = t.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{what.id}, Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: what.claim})})
+		_, err = t.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{what.id},
+			Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: what.claim})})
 	})
 	return errors.Join(err, broken)
 }
 
-// next takes the next name to write, or says how long to wait for EC2's sake. Without a context there is nothing more to do.
+// next takes the next name to write, or says how long to wait for EC2's sake. Without a context there is nothing more
+// to do.
 func (t *nameTagger) next() (life context.Context, next nameTag, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

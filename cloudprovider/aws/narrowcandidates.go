@@ -15,19 +15,23 @@ const (
 	// mostTypes is how many instance types one launch offers to EC2: enough for it to find capacity, few enough for its
 	// limit on the size of a request.
 	mostTypes = 60
-	// mostLines is how many combinations of type and subnet a launch names. EC2 takes no more in a fleet that it maintains; in
-	// one of type instant it would, but a longer list would find no more capacity.
+	// mostLines is how many combinations of type and subnet a launch names. EC2 takes no more in a fleet that it
+	// maintains; in one of type instant it would, but a longer list would find no more capacity.
 	mostLines = 300
 	// mostTemplates is its limit on how many launch templates it may name.
 	mostTemplates = 50
 )
 
-// narrowCandidates keeps of the offerings that a claim may be launched on, cheapest first, those that are asked of EC2 together:
-// all of one capacity type, because a fleet buys one. A claim with minValues wants a choice: for it nothing is left out
-// because it is dear or seldom needed, and what is left out for the size of the request leaves as many values.
-func narrowCandidates(claim *v1.NodeClaim, ranked []choose.Candidate, refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
+// narrowCandidates keeps of the offerings that a claim may be launched on, cheapest first, those that are asked of EC2
+// together: all of one capacity type, because a fleet buys one. A claim with minValues wants a choice: for it nothing
+// is left out because it is dear or seldom needed, and what is left out for the size of the request leaves as many
+// values.
+func narrowCandidates(claim *v1.NodeClaim, ranked []choose.Candidate,
+	refused func(cloudprovider.OfferingRef) bool) []choose.Candidate {
 	wide := minValues(claim)
-	kept := dropRefused(slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool { return !isAvailable(&c) }), refused)
+	kept := dropRefused(slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool {
+		return !isAvailable(&c)
+	}), refused)
 	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
 		kept = oneReservation(reserved)
 		if len(wide) == 0 {
@@ -90,7 +94,8 @@ func onlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
 }
 
 func isBlock(c *choose.Candidate) bool {
-	return c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock)
+	return c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(
+		awsv1.CapacityReservationTypeCapacityBlock)
 }
 
 func isInterruptible(c *choose.Candidate) bool {
@@ -109,13 +114,14 @@ func reservationKind(c *choose.Candidate) int {
 	return 0
 }
 
-// oneReservation makes a choice among reservations that one fleet can ask for. Ordinary reservations, capacity blocks and
-// interruptible reservations are bought in different ways, so only the kind of the cheapest stays; a block is paid for
-// already, so only the cheapest of them. Of several reservations of a type in a zone the one with most left stays.
+// oneReservation makes a choice among reservations that one fleet can ask for. Ordinary reservations, capacity blocks
+// and interruptible reservations are bought in different ways, so only the kind of the cheapest stays; a block is paid
+// for already, so only the cheapest of them. Of several reservations of a type in a zone the one with most left stays.
 func oneReservation(list []choose.Candidate) []choose.Candidate {
 	first := 0
 	for i := range list {
-		if list[i].Offering.Price == list[0].Offering.Price && reservationKind(&list[i]) < reservationKind(&list[first]) {
+		if list[i].Offering.Price == list[0].Offering.Price &&
+			reservationKind(&list[i]) < reservationKind(&list[first]) {
 			first = i
 		}
 	}
@@ -174,8 +180,8 @@ func worthwhileSpot(list []choose.Candidate) []choose.Candidate {
 	})
 }
 
-// cheapestTypes keeps the cheapest types, so that the request is not too large for EC2, and those that bring values which are
-// wanted.
+// cheapestTypes keeps the cheapest types, so that the request is not too large for EC2, and those that bring values
+// which are wanted.
 func cheapestTypes(list []choose.Candidate, wide map[string]int) []choose.Candidate {
 	types := typesForValues(list, wide)
 	for i := 0; i < len(list) && len(types) < mostTypes; i++ {

@@ -22,8 +22,8 @@ type unsoldError struct{ error }
 
 func (e *unsoldError) Unwrap() error { return e.error }
 
-// noneFits says why there is no instance type for a class: how many fall away for which field, those that most types fall for first. It
-// is an unsoldError if the class does not rule all of them out.
+// noneFits says why there is no instance type for a class: how many fall away for which field, those that most types
+// fall for first. It is an unsoldError if the class does not rule all of them out.
 func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	region, err := c.regionNow(ctx)
 	if err != nil {
@@ -34,7 +34,8 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 		return err
 	}
 	if len(region.infos) == 0 {
-		return fmt.Errorf("EC2 sells no instance type that EC2NodeClass %s could use: it lists none in this region", class.Name)
+		return fmt.Errorf("EC2 sells no instance type that EC2NodeClass %s could use: it lists none in this region",
+			class.Name)
 	}
 	counts, usable := map[string]int{}, false
 	for i := range region.infos {
@@ -53,13 +54,17 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 		told = append(told, fmt.Sprintf("%d %s", counts[why], why))
 	}
 	if usable {
-		return &unsoldError{fmt.Errorf("no instance type is sold that EC2NodeClass %s can use: of %d types %s", class.Name, len(region.infos), strings.Join(told, ", "))}
+		return &unsoldError{fmt.Errorf("no instance type is sold that EC2NodeClass %s can use: of %d types %s",
+			class.Name, len(region.infos), strings.Join(told, ", "))}
 	}
-	return fmt.Errorf("no instance type can be used by EC2NodeClass %s: of %d types %s; change what rules them out", class.Name, len(region.infos), strings.Join(told, ", "))
+	return fmt.Errorf("no instance type can be used by EC2NodeClass %s: of %d types %s; change what rules them out",
+		class.Name, len(region.infos), strings.Join(told, ", "))
 }
 
-// exclusionReason says at which step a type falls away, in the order in which the catalog takes them, and whether that is the class's doing.
-func (c *catalog) exclusionReason(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, region *regionTypes, on *purchaseTerms) (why string, ruledOut bool, err error) {
+// exclusionReason says at which step a type falls away, in the order in which the catalog takes them, and whether that
+// is the class's doing.
+func (c *catalog) exclusionReason(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, region *regionTypes,
+	on *purchaseTerms) (why string, ruledOut bool, err error) {
 	shape, err := c.shapes.Shape(info, class)
 	if err != nil {
 		return "", false, err
@@ -71,7 +76,10 @@ func (c *catalog) exclusionReason(info *ec2types.InstanceTypeInfo, class *awsv1.
 	if _, boots := image.For(class.Status.AMIs, shape.Labels); !boots {
 		return "have no AMI that fits (spec.amiSelectorTerms)", true, nil
 	}
-	zones := slices.DeleteFunc(slices.Clone(region.zones[shape.Name]), func(zone string) bool { _, ok := on.zoneIDs[zone]; return !ok })
+	zones := slices.DeleteFunc(slices.Clone(region.zones[shape.Name]), func(zone string) bool {
+		_, ok := on.zoneIDs[zone]
+		return !ok
+	})
 	switch {
 	case len(zones) == 0:
 		return "are not sold in the zones of the subnets (spec.subnetSelectorTerms)", true, nil

@@ -19,17 +19,22 @@ func TestNoTypeFits(t *testing.T) {
 		never  string
 	}{
 		{kubelet("maxPods", "0"), []string{"can run no pod (spec.kubelet.maxPods is 0)"}, "amiSelectorTerms"},
-		{kubelet("kubeReserved", `{"memory": "100Ti"}`), []string{"have no memory left for pods (spec.kubelet.kubeReserved.memory is 100Ti)"}, "subnetSelectorTerms"},
+		{kubelet("kubeReserved", `{"memory": "100Ti"}`), []string{"have no memory left for pods " +
+			"(spec.kubelet.kubeReserved.memory is 100Ti)"}, "subnetSelectorTerms"},
 		{func(c *awsv1.EC2NodeClass) {
-			c.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{{InterfaceType: awsv1.InterfaceTypeInterface}, {NetworkCardIndex: 99, InterfaceType: awsv1.InterfaceTypeInterface}}
+			c.Spec.NetworkInterfaces = []*awsv1.NetworkInterface{{InterfaceType: awsv1.InterfaceTypeInterface},
+				{NetworkCardIndex: 99, InterfaceType: awsv1.InterfaceTypeInterface}}
 		}, []string{"have no network card 99 (spec.networkInterfaces[1].networkCardIndex)"}, "amiSelectorTerms"},
-		{func(c *awsv1.EC2NodeClass) { c.Status.AMIs = nil }, []string{"have no AMI that fits (spec.amiSelectorTerms)"}, "subnetSelectorTerms"},
+		{func(c *awsv1.EC2NodeClass) {
+			c.Status.AMIs = nil
+		}, []string{"have no AMI that fits (spec.amiSelectorTerms)"}, "subnetSelectorTerms"},
 		{func(c *awsv1.EC2NodeClass) {
 			c.Status.AMIs = c.Status.AMIs[:1]
 			for i := range c.Status.Subnets {
 				c.Status.Subnets[i].Zone = "us-west-2-lax-1a"
 			}
-		}, []string{"are not sold in the zones of the subnets (spec.subnetSelectorTerms)", "have no AMI that fits (spec.amiSelectorTerms)"}, "kubelet"},
+		}, []string{"are not sold in the zones of the subnets (spec.subnetSelectorTerms)", "have no AMI that fits " +
+			"(spec.amiSelectorTerms)"}, "kubelet"},
 	} {
 		class := w.class()
 		class.Generation = int64(i + 2)
@@ -40,7 +45,8 @@ func TestNoTypeFits(t *testing.T) {
 			continue
 		}
 		for _, want := range test.want {
-			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), test.never) || strings.Contains(err.Error(), "\n") {
+			if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), test.never) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("error is %v, want %q and nothing of %s", err, want, test.never)
 			}
 		}

@@ -73,16 +73,18 @@ func (c *catalog) purchaseTerms(ctx context.Context, class *awsv1.EC2NodeClass) 
 	return out, err
 }
 
-// shapesOf lists the types that the class can use. In place of offerings each has, without zone and price, the terms that
-// it is sold on.
+// shapesOf lists the types that the class can use. In place of offerings each has, without zone and price, the terms
+// that it is sold on.
 func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*cloudprovider.InstanceType, error) {
 	var out []*cloudprovider.InstanceType
-	onDemand, spot := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand}, map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
+	onDemand, spot := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand},
+		map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
 	for i := range region.infos {
 		info := &region.infos[i]
 		t, err := c.shapes.Shape(info, class)
 		if err != nil {
-			return nil, fmt.Errorf("working out what instance type %s is like under EC2NodeClass %s: %w", info.InstanceType, class.Name, err)
+			return nil, fmt.Errorf("working out what instance type %s is like under EC2NodeClass %s: %w",
+				info.InstanceType, class.Name, err)
 		}
 		if t == nil {
 			continue
@@ -106,14 +108,16 @@ func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*c
 }
 
 // withOfferings returns the type with everything that it is sold by; nil if it is not sold where the class is.
-func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string, on *purchaseTerms) *cloudprovider.InstanceType {
+func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string,
+	on *purchaseTerms) *cloudprovider.InstanceType {
 	t := *shape
 	t.Offerings = nil
 	if on.group != nil {
 		t.Labels = maps.Clone(shape.Labels)
 		t.Labels[awsv1.PlacementGroupIDLabelKey] = []string{on.group.ID}
 		for n := range on.group.Partitions {
-			t.Labels[awsv1.PlacementGroupPartitionLabelKey] = append(t.Labels[awsv1.PlacementGroupPartitionLabelKey], strconv.Itoa(n+1))
+			t.Labels[awsv1.PlacementGroupPartitionLabelKey] = append(t.Labels[awsv1.PlacementGroupPartitionLabelKey],
+				strconv.Itoa(n+1))
 		}
 	}
 	for _, zone := range zones {
@@ -125,7 +129,8 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 			terms := kind.Labels[v1.CapacityTypeLabelKey]
 			if price, estimated, ok := c.price(t.Name, zone, terms); ok {
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{
-					Labels: on.labels(zone, id, terms), Price: price, PriceEstimated: estimated, Available: !on.shifted[zone]})
+					Labels: on.labels(zone, id, terms), Price: price, PriceEstimated: estimated,
+					Available: !on.shifted[zone]})
 			}
 		}
 		t.Offerings = append(t.Offerings, c.reservedIn(&t, zone, id, on)...)
@@ -157,9 +162,10 @@ func placeLabels(zone, id, capacityType string) map[string]string {
 	return out
 }
 
-// reservedIn are the offerings of the class's reservations of the type in the zone. A reservation serves only the platform
-// and the tenancy that it was made for.
-func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on *purchaseTerms) []cloudprovider.Offering {
+// reservedIn are the offerings of the class's reservations of the type in the zone. A reservation serves only the
+// platform and the tenancy that it was made for.
+func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string,
+	on *purchaseTerms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
 	price, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)
 	for _, r := range on.reservations {
@@ -177,7 +183,8 @@ func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string, on 
 			labels[awsv1.InstanceTenancyLabelKey] = r.Tenancy
 		}
 		out = append(out, cloudprovider.Offering{
-			Labels: labels, Price: price / paidAlready, PriceEstimated: estimated, Available: r.Available > 0 && !on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
+			Labels: labels, Price: price / paidAlready, PriceEstimated: estimated, Available: r.Available > 0 &&
+				!on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
 		})
 	}
 	slices.SortFunc(out, func(a, b cloudprovider.Offering) int { return b.ReservationCapacity - a.ReservationCapacity })

@@ -60,7 +60,8 @@ func TestNamesakeClusterIsLeftAlone(t *testing.T) {
 	}
 	for _, owner := range []cloudprovider.Owner{made.Owner(), {}} {
 		err := namesake.Delete(t.Context(), made.ProviderID, owner)
-		want := "instance " + made.ProviderID + " is left alone: it belongs to the cluster with identity " + identity + ", not to " + owner.String() + " of this cluster"
+		want := "instance " + made.ProviderID + " is left alone: it belongs to the cluster with identity " + identity +
+			", not to " + owner.String() + " of this cluster"
 		if !cloudprovider.IsNotOwned(err) || err.Error() != want {
 			t.Errorf("the namesake ends it: %v, want %q", err, want)
 		}
@@ -81,16 +82,23 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 		ends   bool
 	}{
 		{"nothing has changed", func(*testing.T, *world, string) {}, true},
-		{"it lost the identity, as one that Karpenter launched has none", func(t *testing.T, w *world, id string) { untag(t, w, id, aws.IdentityTagKey) }, true},
+		{"it lost the identity, as one that Karpenter launched has none", func(t *testing.T, w *world, id string) {
+			untag(t, w, id, aws.IdentityTagKey)
+		}, true},
 		{"it got another identity", func(t *testing.T, w *world, id string) {
 			if err := w.sim.World.SetTags([]string{id}, map[string]string{aws.IdentityTagKey: "another"}); err != nil {
 				t.Fatal(err.Message)
 			}
 		}, false},
-		{"it lost the cluster's name", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.ClusterTagPrefix+cluster) }, false},
-		{"it lost the pool's name", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.NodePoolTagKey) }, false},
+		{"it lost the cluster's name", func(t *testing.T, w *world, id string) {
+			untag(t, w, id, awsv1.ClusterTagPrefix+cluster)
+		}, false},
+		{"it lost the pool's name", func(t *testing.T, w *world, id string) {
+			untag(t, w, id, awsv1.NodePoolTagKey)
+		}, false},
 		{"the cluster only shares it", func(t *testing.T, w *world, id string) {
-			if err := w.sim.World.SetTags([]string{id}, map[string]string{awsv1.ClusterTagPrefix + cluster: "shared"}); err != nil {
+			if err := w.sim.World.SetTags([]string{id}, map[string]string{awsv1.ClusterTagPrefix +
+				cluster: "shared"}); err != nil {
 				t.Fatal(err.Message)
 			}
 		}, false},
@@ -107,7 +115,8 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, q := range []*aws.Provider{next, p} {
-				if err := q.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: c.Name, ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) {
+				if err := q.Delete(t.Context(), made.ProviderID, cloudprovider.Owner{ClaimName: c.Name,
+					ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) {
 					t.Errorf("for a namesake: %v", err)
 				}
 				if n := len(w.alive()); n != 1 {
@@ -127,7 +136,8 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 	}
 }
 
-// Karpenter's instances carry the claim's name and nothing else that is the claim's. The claim says which instance it has.
+// Karpenter's instances carry the claim's name and nothing else that is the claim's. The claim says which instance it
+// has.
 func TestInstanceFromKarpenter(t *testing.T) {
 	w, p := start(t, setup{})
 	c, made, id := one(t, w, p)

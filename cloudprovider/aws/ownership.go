@@ -17,17 +17,18 @@ import (
 // NodeClaims (ownership_resolve.go), so a restart loses nothing; while the process lives it also covers what EC2 does
 // not show yet.
 //
-// Instances of one launch are interchangeable until one is given to a claim. That happens here, in memory, in the moment
-// in which EC2 answers. The claim's name is written on the instance a little later (name.go), and the core writes the
-// instance's id on the claim. If the process dies before either, nobody has relied on the choice and it is made again.
+// Instances of one launch are interchangeable until one is given to a claim. That happens here, in memory, in the
+// moment in which EC2 answers. The claim's name is written on the instance a little later (name.go), and the core
+// writes the instance's id on the claim. If the process dies before either, nobody has relied on the choice and it is
+// made again.
 type ownership struct {
 	mu sync.Mutex
-	// byInstance are the known owners by instance id; byClaim the instance of each claim. An instance beyond the first of its
-	// claim is in byInstance only.
+	// byInstance are the known owners by instance id; byClaim the instance of each claim. An instance beyond the first
+	// of its claim is in byInstance only.
 	byInstance map[string]*assignment
 	byClaim    map[types.UID]*assignment
-	// launching are launches that are under way or whose answer was lost, by claim: no claim is in two. callsUnderWay are those that
-	// are under way, by token.
+	// launching are launches that are under way or whose answer was lost, by claim: no claim is in two. callsUnderWay
+	// are those that are under way, by token.
 	launching     map[types.UID]*fleetRequest
 	callsUnderWay map[string]*fleetRequest
 	// tries is how often a claim was refused an instance by EC2, and when last.
@@ -63,7 +64,8 @@ type assignment struct {
 
 func newOwnership() *ownership {
 	return &ownership{
-		byInstance: map[string]*assignment{}, byClaim: map[types.UID]*assignment{}, launching: map[types.UID]*fleetRequest{}, callsUnderWay: map[string]*fleetRequest{},
+		byInstance: map[string]*assignment{}, byClaim: map[types.UID]*assignment{},
+		launching: map[types.UID]*fleetRequest{}, callsUnderWay: map[string]*fleetRequest{},
 		tries: map[types.UID]failedLaunches{}, unowned: map[string]*ec2types.Instance{}, gone: map[string]time.Time{},
 	}
 }
@@ -87,9 +89,10 @@ func (own *ownership) assign(a *assignment) {
 	}
 }
 
-// assignInOrder is the one way in which instances of a launch get owners: in the order of their ids, to those of its claims that
-// have none, in the order of their marks. It returns the ids that are left. The lock is held.
-func (own *ownership) assignInOrder(ids []string, unserved []claimIdentity, give func(id string, to claimIdentity)) (left []string) {
+// assignInOrder is the one way in which instances of a launch get owners: in the order of their ids, to those of its
+// claims that have none, in the order of their marks. It returns the ids that are left. The lock is held.
+func (own *ownership) assignInOrder(ids []string, unserved []claimIdentity,
+	give func(id string, to claimIdentity)) (left []string) {
 	slices.Sort(ids)
 	next := 0
 	for _, id := range ids {
@@ -182,8 +185,8 @@ func (own *ownership) leaveClaim(id string, now time.Time) {
 	own.takeFromClaim(a, now)
 }
 
-// notShownYet lists, by id, the instances that were launched after the time and that the list lacks: EC2 shows an instance
-// some seconds after it has launched it.
+// notShownYet lists, by id, the instances that were launched after the time and that the list lacks: EC2 shows an
+// instance some seconds after it has launched it.
 func (own *ownership) notShownYet(shown map[string]bool, after time.Time) []*assignment {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -197,8 +200,8 @@ func (own *ownership) notShownYet(shown map[string]bool, after time.Time) []*ass
 	return out
 }
 
-// prune drops what is gone: instances that a complete list of that time lacks and that are too old to be merely not shown
-// yet.
+// prune drops what is gone: instances that a complete list of that time lacks and that are too old to be merely not
+// shown yet.
 func (own *ownership) prune(shown map[string]bool, at time.Time) {
 	own.mu.Lock()
 	defer own.mu.Unlock()

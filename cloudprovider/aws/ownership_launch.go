@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// A launch whose answer was lost is asked for again at once, then after firstAskAgain, then twice as long each time, longestAskAgain
-	// at the longest.
+	// A launch whose answer was lost is asked for again at once, then after firstAskAgain, then twice as long each
+	// time, longestAskAgain at the longest.
 	firstAskAgain   = time.Second
 	longestAskAgain = 30 * time.Second
 )
@@ -16,7 +16,8 @@ const (
 // addToLaunch adds those of the claims to the launch that are waited for, have no instance and are part of no other; it
 // returns the others. From now on, and until assignLaunched, undoLaunch or lose, the launch is under way: instances of
 // it that EC2 shows already are nobody's loss, and who comes for one of its claims waits.
-func (own *ownership) addToLaunch(r *fleetRequest, cluster string, unserved []*launchRequest) (elsewhere []*launchRequest) {
+func (own *ownership) addToLaunch(r *fleetRequest, cluster string,
+	unserved []*launchRequest) (elsewhere []*launchRequest) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	for _, q := range unserved {
@@ -63,9 +64,11 @@ func (own *ownership) removeFromLaunch(r *fleetRequest) {
 	}
 }
 
-// assignLaunched notes what EC2 has launched. Instances that have an owner already, because a look came first, stay with it; the
-// others are given out. A claim that got nothing has been refused once more. describe says what a claim got.
-func (own *ownership) assignLaunched(r *fleetRequest, list []fleetInstance, describe func(*launchRequest, fleetInstance) *assignment, now time.Time) (given []*assignment) {
+// assignLaunched notes what EC2 has launched. Instances that have an owner already, because a look came first, stay
+// with it; the others are given out. A claim that got nothing has been refused once more. describe says what a claim
+// got.
+func (own *ownership) assignLaunched(r *fleetRequest, list []fleetInstance, describe func(*launchRequest,
+	fleetInstance) *assignment, now time.Time) (given []*assignment) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	byID, byUID := map[string]fleetInstance{}, map[types.UID]*launchRequest{}
@@ -99,8 +102,8 @@ func (own *ownership) assignLaunched(r *fleetRequest, list []fleetInstance, desc
 	return given
 }
 
-// noteLost notes that it is not known what became of a launch, of which EC2 has heard at that time for the last time. It stays
-// under way for those of its claims that have nothing, until somebody finds out.
+// noteLost notes that it is not known what became of a launch, of which EC2 has heard at that time for the last time.
+// It stays under way for those of its claims that have nothing, until somebody finds out.
 func (own *ownership) noteLost(r *fleetRequest, err error, at, now time.Time) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -128,8 +131,8 @@ func (own *ownership) launchOf(uid types.UID) (r *fleetRequest, landed <-chan st
 	return r, r.done
 }
 
-// mayAskAgain has the caller ask again for a launch whose answer was lost, if mine is true. Others wait for what comes of it, or
-// get the failure of the last time if it is too early to ask again.
+// mayAskAgain has the caller ask again for a launch whose answer was lost, if mine is true. Others wait for what comes
+// of it, or get the failure of the last time if it is too early to ask again.
 func (own *ownership) mayAskAgain(r *fleetRequest, now time.Time) (landed <-chan struct{}, mine bool, failure error) {
 	own.mu.Lock()
 	defer own.mu.Unlock()

@@ -14,13 +14,15 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// resolveOwners finds out whose the instances are that a process before this one has left, or whose launch's answer was lost:
+// resolveOwners finds out whose the instances are that a process before this one has left, or whose launch's answer was
+// lost:
 //
 //  1. What this process has given away, it knows.
 //  2. An instance that was launched for one claim names it in its tags.
 //  3. An instance whose id a NodeClaim has in its status is that claim's.
 //  4. An instance that carries a claim's name is that claim's.
-//  5. What is left of a launch is given out, in a fixed order, to those of its claims that have none. Nobody can have been
+//  5. What is left of a launch is given out, in a fixed order, to those of its claims that have none. Nobody can have
+//     been
 //     told of another choice: it would show in 3.
 //
 // What then has no owner is an orphan, and the core ends it. NodeClaims are only read if 1 and 2 leave something open.
@@ -80,7 +82,8 @@ func (own *ownership) resolveByTags(found []ec2types.Instance) []*ec2types.Insta
 			open = append(open, i)
 			continue
 		}
-		own.assign(&assignment{claimIdentity: claimIdentity{claim: claimName(i), uid: types.UID(uid)}, id: *i.InstanceId, named: true})
+		own.assign(&assignment{claimIdentity: claimIdentity{claim: claimName(i), uid: types.UID(uid)},
+			id: *i.InstanceId, named: true})
 	}
 	return open
 }
@@ -104,7 +107,8 @@ func readClaims(ctx context.Context, claims client.Reader) (*claimIndex, error) 
 	if err := claims.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing NodeClaims to find out whose instances are: %w", err)
 	}
-	book := &claimIndex{byInstance: map[string]claimIdentity{}, byName: map[string]claimIdentity{}, byShortUID: map[string]claimIdentity{}, launched: map[types.UID]bool{}}
+	book := &claimIndex{byInstance: map[string]claimIdentity{}, byName: map[string]claimIdentity{},
+		byShortUID: map[string]claimIdentity{}, launched: map[types.UID]bool{}}
 	for k := range list.Items {
 		c := &list.Items[k]
 		o := claimIdentity{claim: c.GetName(), uid: c.GetUID()}
@@ -156,7 +160,9 @@ func (own *ownership) resolveInOrder(open []*ec2types.Instance, book *claimIndex
 				unserved = append(unserved, o)
 			}
 		}
-		own.assignInOrder(ids, unserved, func(id string, to claimIdentity) { own.assign(&assignment{claimIdentity: to, id: id}) })
+		own.assignInOrder(ids, unserved, func(id string, to claimIdentity) {
+			own.assign(&assignment{claimIdentity: to, id: id})
+		})
 	}
 	return slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
 		a := own.byInstance[*i.InstanceId]
@@ -174,8 +180,8 @@ func waitingClaim(m string, book *claimIndex) (claimIdentity, bool) {
 	return o, ok && !book.launched[o.uid]
 }
 
-// recallInstance finds the claim's instance among those whose owner could not be told: whoever asks knows both the claim's name
-// and its UID.
+// recallInstance finds the claim's instance among those whose owner could not be told: whoever asks knows both the
+// claim's name and its UID.
 func (own *ownership) recallInstance(claim *v1.NodeClaim) *assignment {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -187,7 +193,8 @@ func (own *ownership) recallInstance(claim *v1.NodeClaim) *assignment {
 	}
 	for _, i := range own.unowned {
 		if claimName(i) == claim.Name && slices.Contains(readClaimTags(tagsOf(i)), shortUID(string(claim.UID))) {
-			a := &assignment{claimIdentity: claimIdentity{claim: claim.Name, uid: claim.UID}, id: *i.InstanceId, named: true}
+			a := &assignment{claimIdentity: claimIdentity{claim: claim.Name, uid: claim.UID}, id: *i.InstanceId,
+				named: true}
 			own.assign(a)
 			return copyOf(a)
 		}

@@ -100,7 +100,9 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 			o.noteNamed("i-1")
 		}, mine, "i-1→claim-" + uidC + "/8", "", 0},
 		{"what carries a name that this process did not know", []ec2types.Instance{tagged("i-1", name("c")...)},
-			func(o *ownership) { o.assign(&assignment{claimIdentity: claimIdentity{uid: uidC}, id: "i-1"}) }, mine, "i-1→/8 named", "", 0},
+			func(o *ownership) {
+				o.assign(&assignment{claimIdentity: claimIdentity{uid: uidC}, id: "i-1"})
+			}, mine, "i-1→/8 named", "", 0},
 		{"what is gone, as an older look shows it", []ec2types.Instance{tagged("i-1", name("a", launch(uidA)...)...)},
 			func(o *ownership) { o.forget("i-1", noon) }, mine, "", "", 0},
 		{"a launch that is under way", []ec2types.Instance{tagged("i-1", launch(uidA, uidB)...)},

@@ -77,10 +77,11 @@ func TestInstancesAreDealtOut(t *testing.T) {
 	o.byInstance["i-6"] = &assignment{id: "i-6"} // known, and nobody's
 	var got []string
 	unserved := []claimIdentity{{uid: "a"}, {uid: "b"}, {uid: "c"}, {uid: "d"}}
-	left := o.assignInOrder([]string{"i-7", "i-3", "i-4", "i-5", "i-6", "i-8"}, unserved, func(id string, to claimIdentity) {
-		got = append(got, id+" "+string(to.uid))
-		o.given(id, string(to.uid), noon)
-	})
+	left := o.assignInOrder([]string{"i-7", "i-3", "i-4", "i-5", "i-6", "i-8"}, unserved,
+		func(id string, to claimIdentity) {
+			got = append(got, id+" "+string(to.uid))
+			o.given(id, string(to.uid), noon)
+		})
 	if text := strings.Join(got, ", "); text != "i-3 b, i-6 c, i-7 d" || !slices.Equal(left, []string{"i-8"}) {
 		t.Errorf("%s are given and %v left", text, left)
 	}
@@ -94,7 +95,8 @@ func TestInstancesThatLeave(t *testing.T) {
 	o.leaveClaim("i-1", noon.Add(time.Minute))
 	o.leaveClaim("i-1", noon.Add(2*time.Minute))
 	o.leaveClaim("i-0", noon)
-	if a := o.assignmentOf("i-1"); a == nil || a.uid != "a" || a.endingSince != noon.Add(time.Minute) || o.of("a") != "" {
+	if a := o.assignmentOf("i-1"); a == nil || a.uid != "a" || a.endingSince != noon.Add(time.Minute) ||
+		o.of("a") != "" {
 		t.Errorf("it is %+v, and the claim has %q", a, o.of("a"))
 	}
 	if n := o.tries["a"]; n != (failedLaunches{1, noon.Add(time.Minute)}) {
@@ -107,7 +109,8 @@ func TestInstancesThatLeave(t *testing.T) {
 	}
 	o.forget("i-2", noon.Add(4*time.Minute))
 	o.forget("i-9", noon)
-	if o.assignmentOf("i-2") != nil || o.of("a") != "" || o.tries["a"] != (failedLaunches{2, noon.Add(4 * time.Minute)}) {
+	if o.assignmentOf("i-2") != nil || o.of("a") != "" ||
+		o.tries["a"] != (failedLaunches{2, noon.Add(4 * time.Minute)}) {
 		t.Errorf("when both are gone the claim has %q and has lost %+v", o.of("a"), o.tries["a"])
 	}
 	if want := map[string]time.Time{"i-1": noon.Add(3 * time.Minute), "i-2": noon.Add(4 * time.Minute),
@@ -181,7 +184,8 @@ func TestWhatALookDrops(t *testing.T) {
 		a := o.given("i-1", "a", noon.Add(-c.since))
 		a.endingSince, a.lastSeen = noon.Add(-c.ending), noon.Add(-c.seen)
 		o.prune(map[string]bool{"i-1": c.shown}, noon)
-		if got := o.assignmentOf("i-1"); (got != nil) != c.want || (o.of("a") != "") != c.want || c.shown && got.lastSeen != noon {
+		if got := o.assignmentOf("i-1"); (got != nil) != c.want || (o.of("a") != "") != c.want || c.shown &&
+			got.lastSeen != noon {
 			t.Errorf("%s: %+v, and the claim has %q", c.name, got, o.of("a"))
 		}
 		if lost := o.tries["a"] == (failedLaunches{1, noon}); lost == c.want {
@@ -192,7 +196,8 @@ func TestWhatALookDrops(t *testing.T) {
 	own, hour := newOwnership(), time.Hour+minute
 	own.tries["old"], own.tries["new"] = failedLaunches{1, noon.Add(-hour - 1)}, failedLaunches{1, noon.Add(-hour)}
 	own.gone["i-old"], own.gone["i-new"] = noon.Add(-minute-1), noon.Add(-minute)
-	own.launching["old"], own.launching["new"] = &fleetRequest{lostAt: noon.Add(-hour - 1)}, &fleetRequest{lostAt: noon.Add(-hour)}
+	own.launching["old"], own.launching["new"] = &fleetRequest{lostAt: noon.Add(-hour - 1)},
+		&fleetRequest{lostAt: noon.Add(-hour)}
 	own.launching["going"] = &fleetRequest{lostAt: noon.Add(-hour - 1), done: make(chan struct{})}
 	own.prune(nil, noon)
 	if len(own.tries) != 1 || own.tries["new"].times != 1 || len(own.gone) != 1 || own.gone["i-new"].IsZero() {
@@ -259,14 +264,16 @@ func TestClaimsRecallTheirInstances(t *testing.T) {
 	}{
 		{"name and mark", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, shortUID(other) + shortUID(uid)}, true},
 		{"another name", []string{awsv1.NodeClaimTagKey, "other", ClaimsTagKey, shortUID(uid)}, false},
-		{"another's mark, as of a namesake", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, shortUID(other)}, false},
+		{"another's mark, as of a namesake", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, shortUID(other)},
+			false},
 		{"no name", []string{ClaimsTagKey, shortUID(uid)}, false},
 	} {
 		o := newOwnership()
 		i := tagged("i-1", x.tags...)
 		o.unowned["i-1"] = &i
 		a := o.recallInstance(c)
-		if x.want != (a != nil) || x.want && *a != (assignment{claimIdentity: claimIdentity{"mine", uid}, id: "i-1", named: true}) {
+		if x.want != (a != nil) || x.want && *a != (assignment{claimIdentity: claimIdentity{"mine", uid}, id: "i-1",
+			named: true}) {
 			t.Errorf("%s: %+v", x.name, a)
 		}
 		if (o.of(uid) == "i-1") != x.want || (len(o.unowned) == 0) != x.want {

@@ -76,8 +76,8 @@ func readPolicy(t *testing.T) []statement {
 	return policy.Statement
 }
 
-// TestPolicyMatchesTheCalls compares the policy with the calls that the provider's packages declare in their interfaces: a
-// permission that is missing would show in a user's cluster, one too many would never show.
+// TestPolicyMatchesTheCalls compares the policy with the calls that the provider's packages declare in their
+// interfaces: a permission that is missing would show in a user's cluster, one too many would never show.
 func TestPolicyMatchesTheCalls(t *testing.T) {
 	called := calls(t)
 	if len(called) < 20 {
@@ -124,7 +124,8 @@ func TestPolicyIsNarrow(t *testing.T) {
 				t.Errorf("%s allows %s", s.Sid, action)
 			}
 			_, verb, _ := strings.Cut(action, ":")
-			reads := strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") || strings.HasPrefix(verb, "List")
+			reads := strings.HasPrefix(verb, "Describe") || strings.HasPrefix(verb, "Get") ||
+				strings.HasPrefix(verb, "List")
 			if !reads && slices.Contains(s.Resource, "*") {
 				t.Errorf("%s allows %s on everything", s.Sid, action)
 			}
@@ -137,14 +138,16 @@ func TestPolicyIsNarrow(t *testing.T) {
 		for _, word := range []string{"${CLUSTER_NAME}", "${NODE_ROLE}", "${QUEUE_NAME}"} {
 			bound = bound || strings.Contains(string(text), word)
 		}
-		if !bound && !slices.ContainsFunc([]string{"Describe", "Get", "List"}, func(p string) bool { return strings.Contains(s.Action[0], ":"+p) }) {
+		if !bound && !slices.ContainsFunc([]string{"Describe", "Get", "List"}, func(p string) bool {
+			return strings.Contains(s.Action[0], ":"+p)
+		}) {
 			t.Errorf("%s is not bound to the cluster", s.Sid)
 		}
 	}
 }
 
-// TestPolicyAllowsZonalShiftsOfTheCluster: the resource that a zonal shift is asked about is no resource to IAM but a condition, so
-// a statement about the cluster's ARN allows nothing.
+// TestPolicyAllowsZonalShiftsOfTheCluster: the resource that a zonal shift is asked about is no resource to IAM but a
+// condition, so a statement about the cluster's ARN allows nothing.
 func TestPolicyAllowsZonalShiftsOfTheCluster(t *testing.T) {
 	const action, key = "arc-zonal-shift:GetManagedResource", "arc-zonal-shift:ResourceIdentifier"
 	found := 0
@@ -154,8 +157,10 @@ func TestPolicyAllowsZonalShiftsOfTheCluster(t *testing.T) {
 		}
 		found++
 		want := list{"arn:${PARTITION}:eks:${REGION}:${ACCOUNT_ID}:cluster/${CLUSTER_NAME}"}
-		if !slices.Equal(s.Resource, list{"*"}) || len(s.Condition) != 1 || !slices.Equal(s.Condition["StringEquals"][key], want) {
-			t.Errorf("%s allows %s on %v if %v; want on * if %s is %v", s.Sid, action, s.Resource, s.Condition, key, want)
+		if !slices.Equal(s.Resource, list{"*"}) || len(s.Condition) != 1 ||
+			!slices.Equal(s.Condition["StringEquals"][key], want) {
+			t.Errorf("%s allows %s on %v if %v; want on * if %s is %v", s.Sid, action, s.Resource,
+				s.Condition, key, want)
 		}
 	}
 	if found != 1 {
@@ -163,8 +168,8 @@ func TestPolicyAllowsZonalShiftsOfTheCluster(t *testing.T) {
 	}
 }
 
-// calls collects, from the source of every package of the provider, the calls of the SDK that its interfaces have, methods
-// whose arguments have a type like *ec2.CreateFleetInput, and that are made.
+// calls collects, from the source of every package of the provider, the calls of the SDK that its interfaces have,
+// methods whose arguments have a type like *ec2.CreateFleetInput, and that are made.
 func calls(t *testing.T) map[string]bool {
 	t.Helper()
 	out, used := map[string]bool{}, map[string]bool{}

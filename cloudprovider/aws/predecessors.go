@@ -15,9 +15,9 @@ import (
 // scanAgainAfter is how long to wait before EC2 is looked at again for what a process before this one has launched.
 const scanAgainAfter = 500 * time.Millisecond
 
-// predecessorClaims is what a process before this one has left: claims that it may have launched instances for which EC2 does not show
-// yet. Launches of several claims are known to EC2 by all of them together, so a claim that comes back in other company
-// would get a second instance.
+// predecessorClaims is what a process before this one has left: claims that it may have launched instances for which
+// EC2 does not show yet. Launches of several claims are known to EC2 by all of them together, so a claim that comes
+// back in other company would get a second instance.
 type predecessorClaims struct {
 	// reading lets one caller at a time ask the API server; it can be waited for with a context.
 	reading chan struct{}
@@ -31,9 +31,9 @@ func newPredecessorClaims() *predecessorClaims {
 	return &predecessorClaims{reading: make(chan struct{}, 1)}
 }
 
-// Lead notes that this process launches instances from now on. What NodeClaims there are without an instance may have been
-// launched by another; those that come later can't. It is called when the process becomes the leader (Start does); if
-// nobody calls it, the first launch does, and then has to take claims of its own for another's.
+// Lead notes that this process launches instances from now on. What NodeClaims there are without an instance may have
+// been launched by another; those that come later can't. It is called when the process becomes the leader (Start does);
+// if nobody calls it, the first launch does, and then has to take claims of its own for another's.
 func (p *Provider) Lead(ctx context.Context) error {
 	p.scans.begin(p.now())
 	_, err := p.predecessors.load(ctx, p)
@@ -84,8 +84,8 @@ func (p *Provider) mayBeHidden(ctx context.Context, id string) bool {
 // errMayBeHidden says that EC2 may not show yet what a process before this one has launched for the claim.
 var errMayBeHidden = errors.New("EC2 may not show the claim's instance yet")
 
-// fromPredecessor finds what a process before this one has launched for the claim. As long as EC2 may not show it yet, and the
-// claim is old enough to have been launched by another, it is to be waited for.
+// fromPredecessor finds what a process before this one has launched for the claim. As long as EC2 may not show it yet,
+// and the claim is old enough to have been launched by another, it is to be waited for.
 func (p *Provider) fromPredecessor(ctx context.Context, claim *v1.NodeClaim) (*assignment, error) {
 	if p.scans.begin(p.now()) {
 		return nil, nil

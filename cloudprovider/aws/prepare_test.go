@@ -18,7 +18,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
 
-// fitted are shapes of which each type keeps something else for the kubelet, so that each needs a launch template of its own.
+// fitted are shapes of which each type keeps something else for the kubelet, so that each needs a launch template of
+// its own.
 type fitted struct {
 	aws.Shapes
 	shape, kept error
@@ -43,7 +44,8 @@ type wishes struct {
 	lines     map[string]int // by type
 }
 
-func (w *wishes) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, opts ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+func (w *wishes) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput,
+	opts ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	w.templates, w.lines = len(in.LaunchTemplateConfigs), map[string]int{}
 	for _, c := range in.LaunchTemplateConfigs {
 		for _, o := range c.Overrides {
@@ -56,11 +58,13 @@ func (w *wishes) CreateFleet(ctx context.Context, in *ec2.CreateFleetInput, opts
 // A launch names no more launch templates than EC2 takes, and of the types that it names every zone.
 func TestALaunchNamesFiftyTemplatesAtMost(t *testing.T) {
 	seen := &wishes{}
-	_, p := start(t, setup{families: []string{"t3", "t3a", "m5", "m5a", "m5d", "c5", "c5a", "c5d", "r5", "r5a"}}, func(o *aws.Options) {
-		o.Shapes = fitted{Shapes: o.Shapes}
-		seen.EC2API, o.EC2 = o.EC2, seen
-	})
-	_, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelArchStable, v1.ArchitectureAmd64)))
+	_, p := start(t, setup{families: []string{"t3", "t3a", "m5", "m5a", "m5d", "c5", "c5a", "c5d", "r5", "r5a"}},
+		func(o *aws.Options) {
+			o.Shapes = fitted{Shapes: o.Shapes}
+			seen.EC2API, o.EC2 = o.EC2, seen
+		})
+	_, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand),
+		in(corev1.LabelArchStable, v1.ArchitectureAmd64)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 // Package aws runs nodes on Amazon EC2.
 //
-// It is an edge and a public one: it speaks cloudprovider's words and the API types, calls AWS through the SDK and reads
-// EC2NodeClasses and NodeClaims. What a machine is like, what it costs, what it boots and where it stands is found out by
-// the packages below it (machine, price, family, image, network); here it is put together into a catalog
+// It is an edge and a public one: it speaks cloudprovider's words and the API types, calls AWS through the SDK and
+// reads EC2NodeClasses and NodeClaims. What a machine is like, what it costs, what it boots and where it stands is
+// found out by the packages below it (machine, price, family, image, network); here it is put together into a catalog
 // (catalog.go), and instances are launched, found and ended.
 //
 // A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrowcandidates.go), each
@@ -33,8 +33,8 @@ type Options struct {
 	EC2 EC2API
 	// Classes reads EC2NodeClasses and may be a cache. Required.
 	Classes client.Reader
-	// Claims reads NodeClaims and must ask the API server, not a cache: what it says decides whose an instance is. If it is
-	// nil only tags tell.
+	// Claims reads NodeClaims and must ask the API server, not a cache: what it says decides whose an instance is. If
+	// it is nil only tags tell.
 	Claims client.Reader
 	// Shapes, Prices and Network are required.
 	Shapes  Shapes
@@ -46,20 +46,22 @@ type Options struct {
 	Cluster func(context.Context) (Cluster, error)
 	// ClusterName is the cluster's name in tags. Required.
 	ClusterName string
-	// Identity tells the cluster from others of the same name: the UID of its namespace kube-system. Instances that carry another's are
-	// not seen. If it is empty only the name counts.
+	// Identity tells the cluster from others of the same name: the UID of its namespace kube-system. Instances that
+	// carry another's are not seen. If it is empty only the name counts.
 	Identity string
 	// ReservedCapacity says whether the classes' capacity reservations are sold.
 	ReservedCapacity bool
-	// Refused tells of offerings whether the core holds something against them now: that EC2 had none, or has taken one back. A claim
-	// names types and zones, and so may ask for one of them again. They are left out unless there is nothing else. Nil for none.
+	// Refused tells of offerings whether the core holds something against them now: that EC2 had none, or has taken one
+	// back. A claim names types and zones, and so may ask for one of them again. They are left out unless there is
+	// nothing else. Nil for none.
 	Refused func() func(cloudprovider.OfferingRef) bool
-	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no zone.
+	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no
+	// zone.
 	Shifted func(zoneID string) bool
 	// Guard catches panics of what goes on in the background; nil to tell nobody of them.
 	Guard *recovery.Guard
-	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it took.
-	// May be nil.
+	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it
+	// took. May be nil.
 	Gathered func(what string, size int, took time.Duration)
 	// Stats counts what EC2 refuses; may be nil.
 	Stats *Stats
@@ -110,7 +112,8 @@ type Provider struct {
 
 var _ cloudprovider.Provider = (*Provider)(nil)
 
-// New returns a provider. Its Start method, which a manager runs on the leader, takes over from the one before and tidies up.
+// New returns a provider. Its Start method, which a manager runs on the leader, takes over from the one before and
+// tidies up.
 func New(o Options) (*Provider, error) {
 	for name, missing := range map[string]bool{
 		"EC2": o.EC2 == nil, "Classes": o.Classes == nil, "Shapes": o.Shapes == nil, "Prices": o.Prices == nil,
@@ -133,9 +136,13 @@ func New(o Options) (*Provider, error) {
 		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network, images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
-		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now), ownership: newOwnership(),
-		describer: newDescriber(o.EC2, o.Gathered), terminator: newTerminator(o.EC2, o.Gathered), pace: launchPace{now: o.Now}, fleetLimiter: newFleetLimiter(time.Now), predecessors: newPredecessorClaims(), gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
+		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
+		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
+		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
+		ownership: newOwnership(),
+		describer: newDescriber(o.EC2, o.Gathered), terminator: newTerminator(o.EC2, o.Gathered),
+		pace: launchPace{now: o.Now}, fleetLimiter: newFleetLimiter(time.Now), predecessors: newPredecessorClaims(),
+		gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
 	}
 	p.catalog = newCatalog(&o)
 	p.stats.skipMissingClasses(p.hasClass)
@@ -157,7 +164,8 @@ func (p *Provider) admitLaunch(ctx context.Context, _ string, size func() int) e
 	if err := p.fleetLimiter.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
 		return err
 	} else if err != nil {
-		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches of different kinds wait for their turn: %w", err)}
+		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches "+
+			"of different kinds wait for their turn: %w", err)}
 	}
 	return nil
 }
@@ -172,14 +180,19 @@ func (p *Provider) NodeClasses() []schema.GroupVersionKind {
 
 // RepairPolicies implements cloudprovider.Provider: those of the kubelet, and of the node monitoring agent of EKS.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
-	atOnce := time.Duration(0) // a kubelet that is gone evicts nobody; while it works, the NodeClaim says how long pods have
+	// a kubelet that is gone evicts nobody; while it works, the NodeClaim says how long pods have
+	atOnce := time.Duration(0)
 	out := []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute, TerminationGracePeriod: &atOnce},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute,
+			TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 30 * time.Minute,
+			TerminationGracePeriod: &atOnce},
 		{Type: "AcceleratedHardwareReady", Status: corev1.ConditionFalse, Toleration: 10 * time.Minute},
 	}
-	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady", "ContainerRuntimeReady"} {
-		out = append(out, cloudprovider.RepairPolicy{Type: kind, Status: corev1.ConditionFalse, Toleration: 30 * time.Minute})
+	for _, kind := range []corev1.NodeConditionType{"StorageReady", "NetworkingReady", "KernelReady",
+		"ContainerRuntimeReady"} {
+		out = append(out, cloudprovider.RepairPolicy{Type: kind, Status: corev1.ConditionFalse,
+			Toleration: 30 * time.Minute})
 	}
 	return out
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The policy that the reference gives for the interruption queue lets EventBridge write, for rules of the same account, and nobody else.
+// The policy that the reference gives for the interruption queue lets EventBridge write, for rules of the same account,
+// and nobody else.
 func TestQueuePolicyLetsOnlyEventBridgeWrite(t *testing.T) {
 	data, err := os.ReadFile("../../docs/reference/aws/queue-policy.json")
 	if err != nil {
@@ -34,7 +35,8 @@ func TestQueuePolicyLetsOnlyEventBridgeWrite(t *testing.T) {
 			continue
 		}
 		who, _ := s.Principal.(map[string]any)
-		if len(who) != 1 || who["Service"] != "events.amazonaws.com" || !slices.Equal(s.Action, list{"sqs:SendMessage"}) ||
+		if len(who) != 1 || who["Service"] != "events.amazonaws.com" || !slices.Equal(s.Action,
+			list{"sqs:SendMessage"}) ||
 			!slices.Equal(s.Condition["StringEquals"]["aws:SourceAccount"], list{"${ACCOUNT_ID}"}) {
 			t.Errorf("%s allows %v for %v", s.Sid, s.Action, s.Principal)
 		}

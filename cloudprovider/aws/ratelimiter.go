@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// rateLimiter keeps calls of one kind below the rate at which EC2 refuses them: so many at once, then one in every interval.
+// rateLimiter keeps calls of one kind below the rate at which EC2 refuses them: so many at once, then one in every
+// interval.
 type rateLimiter struct {
 	burst    int
 	interval time.Duration

@@ -63,15 +63,16 @@ func (r *refusals) any() bool { return len(r.exhausted)+len(r.temporary) > 0 || 
 // mostReasons is how many different reasons a message names.
 const mostReasons = 3
 
-// err is what a claim without an instance gets. If something was sold out, the claim is planned anew without that; but that
-// we were told to slow down, or may not do it, is told before all: it is not what is sold that has to change.
+// err is what a claim without an instance gets. If something was sold out, the claim is planned anew without that; but
+// that we were told to slow down, or may not do it, is told before all: it is not what is sold that has to change.
 func (r *refusals) err() error {
 	if len(r.temporary) > 0 {
 		both := maps.Clone(r.temporary)
 		maps.Copy(both, r.exhausted)
 		r.exhausted, r.temporary = both, nil
 	}
-	if r.other != nil && (len(r.exhausted) == 0 || cloudprovider.IsUnauthorized(r.other) || cloudprovider.IsThrottled(r.other)) {
+	if r.other != nil && (len(r.exhausted) == 0 || cloudprovider.IsUnauthorized(r.other) ||
+		cloudprovider.IsThrottled(r.other)) {
 		return r.other
 	}
 	if len(r.exhausted) == 0 {
@@ -87,13 +88,15 @@ func (r *refusals) err() error {
 }
 
 func compareRefs(a, b cloudprovider.OfferingRef) int {
-	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType, b.CapacityType), strings.Compare(a.Within, b.Within))
+	return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Zone, b.Zone), strings.Compare(a.CapacityType,
+		b.CapacityType), strings.Compare(a.Within, b.Within))
 }
 
 // isSoldOut tells whether the code means that this offering can't be had now, while others may.
 func isSoldOut(code string) bool {
 	switch code {
-	case "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity", "InsufficientCapacity",
+	case "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientReservedInstanceCapacity",
+		"InsufficientCapacity",
 		"InsufficientCapacityOnOutpost", "InsufficientCapacityOnHost", "UnfulfillableCapacity", "Unsupported",
 		"InvalidFleetConfiguration", "SpotMaxPriceTooLow", "ReservationCapacityExceeded", "CapacityReservationExceeded":
 		return true
@@ -101,8 +104,8 @@ func isSoldOut(code string) bool {
 	return false
 }
 
-// isQuota tells whether the code means that the account may not have more of the kind. EC2 counts by families (the standard
-// ones, G, P…): who has used up one may still have others.
+// isQuota tells whether the code means that the account may not have more of the kind. EC2 counts by families (the
+// standard ones, G, P…): who has used up one may still have others.
 func isQuota(code string) bool {
 	switch code {
 	case "VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "SpotInstanceCountLimitExceeded":
@@ -111,15 +114,17 @@ func isQuota(code string) bool {
 	return false
 }
 
-// isTermsRefused tells whether the code means that nothing can be had on the order's terms, whatever the type. Without the role for spot
-// everything but spot can.
+// isTermsRefused tells whether the code means that nothing can be had on the order's terms, whatever the type. Without
+// the role for spot everything but spot can.
 func isTermsRefused(code string) bool {
 	return code == noSpotRole || code == "MaxFleetCountExceeded" || code == "PendingVerification"
 }
 
 func isSubnetFull(code string) bool {
-	// The last is the answer if a subnet has addresses left, but none of the whole blocks that spec.ipPrefixCount asks for.
-	return code == "InsufficientFreeAddressesInSubnet" || code == "InsufficientFreeAddresses" || code == "InsufficientCidrBlocks"
+	// The last is the answer if a subnet has addresses left, but none of the whole blocks that spec.ipPrefixCount asks
+	// for.
+	return code == "InsufficientFreeAddressesInSubnet" || code == "InsufficientFreeAddresses" ||
+		code == "InsufficientCidrBlocks"
 }
 
 func isSubnetGone(code string) bool {
@@ -136,7 +141,8 @@ func (s *launchSpec) refs(keep func(launchOption) bool) []cloudprovider.Offering
 	var out []cloudprovider.OfferingRef
 	for _, o := range s.Lines {
 		if keep(o) {
-			out = append(out, cloudprovider.OfferingRef{Type: o.Type, Zone: o.Zone, CapacityType: s.CapacityType, Within: o.capacityID})
+			out = append(out, cloudprovider.OfferingRef{Type: o.Type, Zone: o.Zone, CapacityType: s.CapacityType,
+				Within: o.capacityID})
 		}
 	}
 	slices.SortFunc(out, compareRefs)
@@ -170,9 +176,10 @@ func noCapacity(r *fleetRequest, err error) error {
 	return out
 }
 
-// handleRefusals takes in the errors that came with an answer. It reports whether another call may fill what is left, because
-// what stood in the way has been seen to.
-func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest, errs []ec2types.CreateFleetError) (again bool) {
+// handleRefusals takes in the errors that came with an answer. It reports whether another call may fill what is left,
+// because what stood in the way has been seen to.
+func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
+	errs []ec2types.CreateFleetError) (again bool) {
 	refused := &l.refusals
 	refused.temporary = nil
 	renewed := false
@@ -197,7 +204,9 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest, errs 
 			refused.add(&refused.exhausted, err, r.spec.refs(anyOption)...)
 		case isSoldOut(code) && kind != "" || isQuota(code):
 			l.provider.forgetReservation(r, kind, zone)
-			refused.add(&refused.exhausted, err, r.spec.refs(func(o launchOption) bool { return o.Type == kind && o.Zone == zone })...)
+			refused.add(&refused.exhausted, err, r.spec.refs(func(o launchOption) bool {
+				return o.Type == kind && o.Zone == zone
+			})...)
 		default:
 			refused.other = l.provider.classFault(ctx, r.spec.class, err)
 		}
@@ -208,8 +217,10 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest, errs 
 // tellFullGroup corrects the advice where not the account's quota is used up but that of a placement group.
 func tellFullGroup(r *fleetRequest, err error) {
 	told, ok := errors.AsType[*fault.Error](err)
-	if ok && isQuota(told.Code) && r.spec.class.Spec.PlacementGroupSelector != nil && strings.Contains(strings.ToLower(told.Message), "placement group") {
-		told.Fix = "the placement group takes no more in this zone (a spread group takes seven instances); let the pool use more zones, or another group"
+	if ok && isQuota(told.Code) && r.spec.class.Spec.PlacementGroupSelector != nil &&
+		strings.Contains(strings.ToLower(told.Message), "placement group") {
+		told.Fix = "the placement group takes no more in this zone (a spread group takes seven instances); let the " +
+			"pool use more zones, or another group"
 	}
 }
 
@@ -243,14 +254,15 @@ func (r *fleetRequest) refusedOption(e *ec2types.CreateFleetError) (kind, zone, 
 	return string(o.Overrides.InstanceType), zone, subnet
 }
 
-// fleetError is an error in a fleet's answer as if it had been the answer. What differs between offerings is kept out of
-// its message, so that equal reasons are told once.
+// fleetError is an error in a fleet's answer as if it had been the answer. What differs between offerings is kept out
+// of its message, so that equal reasons are told once.
 func fleetError(e *ec2types.CreateFleetError) error {
 	message := deref(e.ErrorMessage)
 	if at := strings.Index(message, ". "); at > 0 {
 		message = message[:at+1]
 	}
-	return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.GenericAPIError{Code: deref(e.ErrorCode), Message: message}}
+	return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet",
+		Err: &smithy.GenericAPIError{Code: deref(e.ErrorCode), Message: message}}
 }
 
 func deref(s *string) string {
@@ -268,8 +280,10 @@ func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, er
 	if image && p.images != nil {
 		p.images.Forget(ctx, class)
 	}
-	for _, prefix := range []string{"InvalidGroup", "InvalidSecurityGroup", "InvalidCapacityReservation", "InvalidPlacementGroup",
-		"InvalidBlockDeviceMapping", "InvalidSnapshot", "InvalidParameterValue", "InvalidParameterCombination", "InvalidUserData", "InvalidIamInstanceProfile"} {
+	for _, prefix := range []string{"InvalidGroup", "InvalidSecurityGroup", "InvalidCapacityReservation",
+		"InvalidPlacementGroup",
+		"InvalidBlockDeviceMapping", "InvalidSnapshot", "InvalidParameterValue", "InvalidParameterCombination",
+		"InvalidUserData", "InvalidIamInstanceProfile"} {
 		if image || strings.HasPrefix(code, prefix) {
 			return &cloudprovider.NotReadyError{NodeClass: class.Name, Message: err.Error()}
 		}

@@ -59,7 +59,8 @@ func TestWhyNothingIsSold(t *testing.T) {
 			}
 			_, err := p.Create(t.Context(), claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)))
 			got := whys(err)
-			if len(got) != 1 || (got[0] == "") != (want == "") || want != "" && !strings.HasPrefix(got[0], code+": ") || !strings.Contains(got[0], want) {
+			if len(got) != 1 || (got[0] == "") != (want == "") || want != "" && !strings.HasPrefix(got[0], code+": ") ||
+				!strings.Contains(got[0], want) {
 				t.Errorf("%s of the whole call (%v): %q, %v", code, whole, got, err)
 			}
 		}
@@ -70,7 +71,8 @@ func TestWhyNothingIsSold(t *testing.T) {
 		w.leave(subnet, 0)
 	}
 	_, err := p.Create(t.Context(), claim())
-	if got := whys(err); len(got) != 1 || !strings.HasPrefix(got[0], "InsufficientFreeAddressesInSubnet: ") || !strings.Contains(got[0], "spec.subnetSelectorTerms") {
+	if got := whys(err); len(got) != 1 || !strings.HasPrefix(got[0], "InsufficientFreeAddressesInSubnet: ") ||
+		!strings.Contains(got[0], "spec.subnetSelectorTerms") {
 		t.Errorf("full subnets: %q, %v", got, err)
 	}
 	other := claim()
@@ -81,13 +83,14 @@ func TestWhyNothingIsSold(t *testing.T) {
 	}
 }
 
-// TestWhatIsCalledSoldOut looks at how much is called sold out for each kind of refusal: no more than what EC2 has not got, and
-// no less.
+// TestWhatIsCalledSoldOut looks at how much is called sold out for each kind of refusal: no more than what EC2 has not
+// got, and no less.
 func TestWhatIsCalledSoldOut(t *testing.T) {
 	large := func(zone string) cloudprovider.OfferingRef {
 		return cloudprovider.OfferingRef{Type: "m5.large", Zone: zone, CapacityType: v1.CapacityTypeOnDemand}
 	}
-	here := []v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "m5.large"), in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)}
+	here := []v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, "m5.large"),
+		in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand)}
 	rule := func(zone, code string) func(*world) {
 		return func(w *world) {
 			w.sim.World.SetCapacity(cloud.CapacityRule{Type: "m5.large", Zone: zone, Code: code})
@@ -105,16 +108,22 @@ func TestWhatIsCalledSoldOut(t *testing.T) {
 		kind  func(error) bool
 		want  []cloudprovider.OfferingRef
 	}{
-		{"what is throttled is not sold out", here, []func(*world){rule("us-west-2a", ""), rule("us-west-2b", "RequestLimitExceeded"), rule("us-west-2c", "")},
+		{"what is throttled is not sold out", here, []func(*world){rule("us-west-2a", ""),
+			rule("us-west-2b", "RequestLimitExceeded"), rule("us-west-2c", "")},
 			cloudprovider.IsThrottled, nil},
-		{"a missing permission is told", here, []func(*world){rule("us-west-2a", ""), rule("us-west-2b", "UnauthorizedOperation"), rule("us-west-2c", "")},
+		{"a missing permission is told", here, []func(*world){rule("us-west-2a", ""),
+			rule("us-west-2b", "UnauthorizedOperation"), rule("us-west-2c", "")},
 			cloudprovider.IsUnauthorized, nil},
-		{"what is odd is not sold out", here, []func(*world){rule("us-west-2a", ""), rule("us-west-2b", "SomethingElse"), rule("us-west-2c", "")},
+		{"what is odd is not sold out", here, []func(*world){rule("us-west-2a", ""),
+			rule("us-west-2b", "SomethingElse"), rule("us-west-2c", "")},
 			cloudprovider.IsNoCapacity, []cloudprovider.OfferingRef{large("us-west-2a"), large("us-west-2c")}},
-		{"no room for a prefix", append(slices.Clone(here), in(corev1.LabelTopologyZone, "us-west-2a")), []func(*world){rule("", "InsufficientCidrBlocks")},
+		{"no room for a prefix", append(slices.Clone(here), in(corev1.LabelTopologyZone, "us-west-2a")),
+			[]func(*world){rule("", "InsufficientCidrBlocks")},
 			cloudprovider.IsNoCapacity, []cloudprovider.OfferingRef{large("us-west-2a")}},
-		{"no role for spot", []v1.NodeSelectorRequirementWithMinValues{in(v1.CapacityTypeLabelKey, v1.CapacityTypeSpot)}, []func(*world){func(w *world) {
-			w.sim.World.SetCapacity(cloud.CapacityRule{Market: cloud.Spot, Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted"})
+		{"no role for spot", []v1.NodeSelectorRequirementWithMinValues{in(v1.CapacityTypeLabelKey,
+			v1.CapacityTypeSpot)}, []func(*world){func(w *world) {
+			w.sim.World.SetCapacity(cloud.CapacityRule{Market: cloud.Spot,
+				Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted"})
 		}}, cloudprovider.IsNoCapacity, []cloudprovider.OfferingRef{{CapacityType: v1.CapacityTypeSpot}}},
 		{"the account's quota", here, []func(*world){whole("MaxFleetCountExceeded")}, cloudprovider.IsNoCapacity,
 			[]cloudprovider.OfferingRef{{CapacityType: v1.CapacityTypeOnDemand}}},
@@ -175,7 +184,8 @@ func TestFullPlacementGroup(t *testing.T) {
 func TestUsedUpReservation(t *testing.T) {
 	w, p := start(t, setup{})
 	id := w.sim.World.AddReservation(ec2types.CapacityReservation{
-		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})
+		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)),
+		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})
 	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
 		c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
 	}); err != nil {
@@ -183,7 +193,8 @@ func TestUsedUpReservation(t *testing.T) {
 	}
 	list := claims(2)
 	_, errs := launchAll(t, p, list, len(list))
-	want := []cloudprovider.OfferingRef{{Type: "m5.xlarge", Zone: "us-west-2b", CapacityType: v1.CapacityTypeReserved, Within: id}}
+	want := []cloudprovider.OfferingRef{{Type: "m5.xlarge", Zone: "us-west-2b", CapacityType: v1.CapacityTypeReserved,
+		Within: id}}
 	if got := append(exhausted(errs[0]), exhausted(errs[1])...); !slices.Equal(got, want) {
 		t.Errorf("sold out is %v, want %v", got, want)
 	}
@@ -193,7 +204,8 @@ func TestUsedUpReservation(t *testing.T) {
 func TestInterruptibleReservation(t *testing.T) {
 	w, p := start(t, setup{})
 	id := w.sim.World.AddReservation(ec2types.CapacityReservation{Interruptible: new(true),
-		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})
+		InstanceType: new("m5.xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)),
+		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted})
 	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
 		c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: id}}
 	}); err != nil {
@@ -203,7 +215,8 @@ func TestInterruptibleReservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Labels[awsv1.CapacityReservationIDLabelKey] != id || got.Labels[awsv1.CapacityReservationInterruptibleLabelKey] != "true" {
+	if got.Labels[awsv1.CapacityReservationIDLabelKey] != id ||
+		got.Labels[awsv1.CapacityReservationInterruptibleLabelKey] != "true" {
 		t.Errorf("launched %v, want one in reservation %s", got.Labels, id)
 	}
 	if alive := w.alive(); len(alive) != 1 || alive[0].Market != cloud.Interruptible {
@@ -216,12 +229,15 @@ func TestReservationOfAnotherKind(t *testing.T) {
 	w, p := start(t, setup{})
 	var terms []awsv1.CapacityReservationSelectorTerm
 	for _, r := range []ec2types.CapacityReservation{
-		{InstancePlatform: ec2types.CapacityReservationInstancePlatformWindows}, {Tenancy: ec2types.CapacityReservationTenancyDedicated},
+		{InstancePlatform: ec2types.CapacityReservationInstancePlatformWindows},
+		{Tenancy: ec2types.CapacityReservationTenancyDedicated},
 	} {
 		r.InstanceType, r.AvailabilityZone, r.TotalInstanceCount = new("m5.xlarge"), new("us-west-2b"), new(int32(5))
 		terms = append(terms, awsv1.CapacityReservationSelectorTerm{ID: w.sim.World.AddReservation(r)})
 	}
-	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) { c.Spec.CapacityReservationSelectorTerms = terms }); err != nil {
+	if err := w.changeClass(t.Context(), func(c *awsv1.EC2NodeClass) {
+		c.Spec.CapacityReservationSelectorTerms = terms
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.Create(t.Context(), claim(in(awsv1.InstanceTenancyLabelKey, "default")))
@@ -242,7 +258,9 @@ func TestRefusedOnTheWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Refused) == 0 || slices.ContainsFunc(got.Refused, func(r cloudprovider.OfferingRef) bool { return !strings.HasPrefix(r.Type, "t3.") }) {
+	if len(got.Refused) == 0 || slices.ContainsFunc(got.Refused, func(r cloudprovider.OfferingRef) bool {
+		return !strings.HasPrefix(r.Type, "t3.")
+	}) {
 		t.Errorf("on the way to %s were refused %v, want those of t3", got.Type, got.Refused)
 	}
 }
@@ -258,10 +276,12 @@ func TestNewTemplatesShowLate(t *testing.T) {
 	}
 }
 
-// TestFullSubnetThatCountsWrong gives a zone two subnets. The count of the fuller one lags, so it looks best again and again.
+// TestFullSubnetThatCountsWrong gives a zone two subnets. The count of the fuller one lags, so it looks best again and
+// again.
 func TestFullSubnetThatCountsWrong(t *testing.T) {
 	w, p := start(t, setup{timing: cloud.Timing{AddressLag: time.Hour}})
-	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24", Tags: map[string]string{"karpenter.sh/discovery": cluster}})
+	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24",
+		Tags: map[string]string{"karpenter.sh/discovery": cluster}})
 	if err != nil {
 		t.Fatal(err)
 	}

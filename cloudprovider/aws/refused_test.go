@@ -24,7 +24,8 @@ type lastCall struct {
 	calls  int
 }
 
-func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput, _ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
+func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	l.calls++
 	l.p.fleetLimiter.tokens, l.p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
 	return l.answer(in)
@@ -34,7 +35,8 @@ func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput, _ ..
 func soldOut(in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	out := &ec2.CreateFleetOutput{}
 	for _, o := range in.LaunchTemplateConfigs[0].Overrides {
-		out.Errors = append(out.Errors, ec2types.CreateFleetError{ErrorCode: new("InsufficientInstanceCapacity"), ErrorMessage: new("none"),
+		out.Errors = append(out.Errors, ec2types.CreateFleetError{ErrorCode: new("InsufficientInstanceCapacity"),
+			ErrorMessage: new("none"),
 			LaunchTemplateAndOverrides: &ec2types.LaunchTemplateAndOverridesResponse{
 				Overrides: &ec2types.FleetLaunchTemplateOverrides{InstanceType: o.InstanceType, SubnetId: o.SubnetId}}})
 	}
@@ -44,7 +46,8 @@ func soldOut(in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 // noSubnetThere refuses the whole call for its subnet.
 func noSubnetThere(in *ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	return nil, &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.GenericAPIError{
-		Code: "InvalidSubnetID.NotFound", Message: "The subnet ID '" + *in.LaunchTemplateConfigs[0].Overrides[0].SubnetId + "' does not exist"}}
+		Code: "InvalidSubnetID.NotFound", Message: "The subnet ID '" +
+			*in.LaunchTemplateConfigs[0].Overrides[0].SubnetId + "' does not exist"}}
 }
 
 // silent launches nothing and does not say why.
@@ -52,8 +55,8 @@ func silent(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 	return &ec2.CreateFleetOutput{}, nil
 }
 
-// TestNoSecondTurn has EC2 refuse something, and the second turn does not come in time: claims are told what was refused. That they have
-// only not had their turn is told to those who were not asked for at all.
+// TestNoSecondTurn has EC2 refuse something, and the second turn does not come in time: claims are told what was
+// refused. That they have only not had their turn is told to those who were not asked for at all.
 func TestNoSecondTurn(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -63,21 +66,26 @@ func TestNoSecondTurn(t *testing.T) {
 		text   string
 		kinds  string // what is called sold out
 	}{
-		{"sold out", soldOut, [][]string{{"a", "b"}, {"a", "b", "c"}}, []bool{false, false}, "InsufficientInstanceCapacity", "a b"},
+		{"sold out", soldOut, [][]string{{"a", "b"}, {"a", "b", "c"}}, []bool{false, false},
+			"InsufficientInstanceCapacity", "a b"},
 		{"a subnet that is gone", noSubnetThere, [][]string{{"a"}}, []bool{false}, "InvalidSubnetID.NotFound", ""},
-		{"without a reason", silent, [][]string{{"a", "b"}, {"a", "b", "c"}}, []bool{false, false}, "does not say why", ""},
-		{"two launches, of which one is refused", soldOut, [][]string{{"a", "b", "c"}, {"b"}}, []bool{false, false}, "InsufficientInstanceCapacity", "a b c"},
+		{"without a reason", silent, [][]string{{"a", "b"}, {"a", "b", "c"}}, []bool{false, false},
+			"does not say why", ""},
+		{"two launches, of which one is refused", soldOut, [][]string{{"a", "b", "c"}, {"b"}}, []bool{false, false},
+			"InsufficientInstanceCapacity", "a b c"},
 		{"nobody was asked for", nil, [][]string{{"a"}}, []bool{true}, "waiting for a turn", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				where := roomy{now: &now}
-				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now), ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
+				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now),
+					ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
 					pause: sleep, clusterName: "lab"}
 				api := &lastCall{p: p, answer: tc.answer}
 				p.ec2 = api
-				l := &fleetLaunch{provider: p, answers: map[*launchRequest]launchAnswer{}, triedOptions: map[optionKey]bool{}}
+				l := &fleetLaunch{provider: p, answers: map[*launchRequest]launchAnswer{},
+					triedOptions: map[optionKey]bool{}}
 				if tc.answer == nil {
 					l.calls, p.fleetLimiter.tokens, p.fleetLimiter.refill = 1, 0, now.Add(time.Hour)
 				}
@@ -92,7 +100,8 @@ func TestNoSecondTurn(t *testing.T) {
 				l.launchAll(ctx, list)
 				for i, q := range list {
 					err := l.answers[q].Err
-					if err == nil || cloudprovider.IsQueued(err) != tc.queued[i] || !strings.Contains(err.Error(), tc.text) {
+					if err == nil || cloudprovider.IsQueued(err) != tc.queued[i] ||
+						!strings.Contains(err.Error(), tc.text) {
 						t.Errorf("claim %d is told %v", i, err)
 					}
 					var kinds []string

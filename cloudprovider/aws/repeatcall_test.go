@@ -28,9 +28,10 @@ func withLostLaunch(api *scripted, ago time.Duration) (p *Provider, r *fleetRequ
 	api.began = time.Now()
 	now := time.Now()
 	where := roomy{now: &now}
-	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
-		pause:   sleep,
-		network: where, subnets: newSubnetChooser(where, time.Now)}
+	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
+		fleetLimiter: newFleetLimiter(time.Now),
+		pause:        sleep,
+		network:      where, subnets: newSubnetChooser(where, time.Now)}
 	p.nameTagger = newNameTagger(api, time.Now, nil, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
 	q := wisher(uidA, "m5.large")
@@ -90,7 +91,8 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			if has, lost := p.ownership.of(uidA) == "i-1",
-				p.ownership.launching[uidA] == r; has != c.has || lost != c.lost || len(p.ownership.callsUnderWay) != 0 {
+				p.ownership.launching[uidA] == r; has != c.has || lost != c.lost ||
+				len(p.ownership.callsUnderWay) != 0 {
 				t.Errorf("%s: the claim has an instance: %t; it is not known: %t", c.name, has, lost)
 			}
 			if tries := p.ownership.tries[uidA].times; (tries == 1) != (!c.has && !c.lost) {

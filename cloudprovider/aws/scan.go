@@ -37,8 +37,8 @@ type instanceScan struct {
 // scanState keeps the last view and what it is good for.
 type scanState struct {
 	mu sync.Mutex
-	// firstWanted is when somebody first wanted to launch; complete is set once a view was begun long enough after that: then no
-	// process but this one can have launched what the register does not know.
+	// firstWanted is when somebody first wanted to launch; complete is set once a view was begun long enough after
+	// that: then no process but this one can have launched what the register does not know.
 	firstWanted time.Time
 	complete    bool
 	last        *instanceScan
@@ -90,7 +90,9 @@ func (s *scanState) recent(now time.Time) *instanceScan {
 // newScanGatherer returns what gathers those who want to look.
 func (p *Provider) newScanGatherer() *batch.Gatherer[struct{}, struct{}, *instanceScan] {
 	window := batch.Window{Idle: scanIdle, Max: scanMax, Items: 1000}
-	return batch.New(func(struct{}) batch.Window { return window }, scanLimit, func(ctx context.Context, _ struct{}, all []struct{}) []batch.Answer[*instanceScan] {
+	return batch.New(func(struct{}) batch.Window {
+		return window
+	}, scanLimit, func(ctx context.Context, _ struct{}, all []struct{}) []batch.Answer[*instanceScan] {
 		v, err := p.scanAll(ctx)
 		out := make([]batch.Answer[*instanceScan], len(all))
 		for i := range out {
@@ -105,7 +107,8 @@ func (p *Provider) scan(ctx context.Context) (*instanceScan, error) {
 	return p.scanGatherer.Ask(ctx, struct{}{}, struct{}{})
 }
 
-// scanBeforeLaunch takes a survey for somebody who is about to launch, and reports whether it shows all that there can be.
+// scanBeforeLaunch takes a survey for somebody who is about to launch, and reports whether it shows all that there can
+// be.
 func (p *Provider) scanBeforeLaunch(ctx context.Context) bool {
 	_, err := p.scan(ctx)
 	return err == nil && p.scans.isComplete()
@@ -117,7 +120,8 @@ func (p *Provider) scanAll(ctx context.Context) (*instanceScan, error) {
 		Filters: []ec2types.Filter{
 			{Name: new("tag:" + awsv1.ClusterTagPrefix + p.clusterName), Values: []string{"owned"}},
 			{Name: new("tag-key"), Values: []string{awsv1.NodePoolTagKey}},
-			{Name: new("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped", "shutting-down"}},
+			{Name: new("instance-state-name"), Values: []string{"pending", "running", "stopping", "stopped",
+				"shutting-down"}},
 		},
 		MaxResults: new(int32(pageSize)),
 	})
@@ -154,8 +158,8 @@ func slim(i ec2types.Instance) ec2types.Instance {
 	return i
 }
 
-// nameAll has those instances named that lack the name of the claim that they were given to. Where AWS has moved traffic
-// away from a zone that can wait.
+// nameAll has those instances named that lack the name of the claim that they were given to. Where AWS has moved
+// traffic away from a zone that can wait.
 func (p *Provider) nameAll(v *instanceScan) {
 	for i := range v.instances {
 		a := p.ownership.assignmentOf(*v.instances[i].InstanceId)

@@ -23,14 +23,16 @@ func manyFamilies() []string {
 // shaped asks for so many thousandths of a core and so much memory.
 func shaped(c *v1.NodeClaim, milli, mebi int64) *v1.NodeClaim {
 	c.Spec.Resources.Requests = corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(mebi<<20, resource.BinarySI)}
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(milli, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(mebi<<20, resource.BinarySI)}
 	return c
 }
 
 // throttled counts the CreateFleet calls that EC2 has found too many.
 func throttled(w *world) int { return w.sim.EC2.Throttled()["CreateFleet"] }
 
-// TestLittleInCommon launches claims of all sizes: EC2 never has to slow us down, and each gets what is cheapest for it.
+// TestLittleInCommon launches claims of all sizes: EC2 never has to slow us down, and each gets what is cheapest for
+// it.
 func TestLittleInCommon(t *testing.T) {
 	s := setup{limits: simec2.AWSLimits(), families: manyFamilies(), gates: []wire.Gate{busyEC2(2)}}
 	inBubble(t, s, func(t *testing.T, w *world, p *aws.Provider) {
@@ -44,7 +46,8 @@ func TestLittleInCommon(t *testing.T) {
 		got, errs := launchAll(t, p, list, coreHands) // they have it already
 		distinct(t, list, got, errs)
 		for i, c := range list[:10] {
-			alone, err := p.Create(t.Context(), shaped(claim(onDemand), c.Spec.Resources.Requests.Cpu().MilliValue(), c.Spec.Resources.Requests.Memory().Value()>>20))
+			alone, err := p.Create(t.Context(), shaped(claim(onDemand), c.Spec.Resources.Requests.Cpu().MilliValue(),
+				c.Spec.Resources.Requests.Memory().Value()>>20))
 			if err != nil || alone.Price != got[i].Price {
 				t.Errorf("in company it costs %g, alone %g (%v)", got[i].Price, alone.Price, err)
 			}
@@ -52,8 +55,8 @@ func TestLittleInCommon(t *testing.T) {
 	})
 }
 
-// TestNothingInCommon launches claims none of which can be merged: it takes a while, but EC2 never has to slow us down, and nobody
-// is sent away.
+// TestNothingInCommon launches claims none of which can be merged: it takes a while, but EC2 never has to slow us down,
+// and nobody is sent away.
 func TestNothingInCommon(t *testing.T) {
 	s := setup{limits: simec2.AWSLimits(), families: manyFamilies(), gates: []wire.Gate{busyEC2(3)}}
 	inBubble(t, s, func(t *testing.T, w *world, p *aws.Provider) {
@@ -61,7 +64,8 @@ func TestNothingInCommon(t *testing.T) {
 		for n, info := range w.sim.World.InstanceTypes() {
 			zones := w.sim.World.Zones()
 			for _, zone := range []cloud.Zone{zones[n%len(zones)], zones[(n+1)%len(zones)]} {
-				c := claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelInstanceTypeStable, string(info.InstanceType)), in(corev1.LabelTopologyZone, zone.Name))
+				c := claim(in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand), in(corev1.LabelInstanceTypeStable,
+					string(info.InstanceType)), in(corev1.LabelTopologyZone, zone.Name))
 				list = append(list, shaped(c, 100, 100))
 			}
 		}
@@ -79,7 +83,8 @@ func (w *world) launchEach(t *testing.T, p *aws.Provider, list []*v1.NodeClaim) 
 	began := time.Now()
 	got, errs := launchAll(t, p, list, coreHands)
 	distinct(t, list, got, errs)
-	t.Logf("%d nodes: %d CreateFleet calls, %d throttled, %s", len(list), w.sim.Calls()["ec2:CreateFleet"], throttled(w), time.Since(began).Round(100*time.Millisecond))
+	t.Logf("%d nodes: %d CreateFleet calls, %d throttled, %s", len(list), w.sim.Calls()["ec2:CreateFleet"],
+		throttled(w), time.Since(began).Round(100*time.Millisecond))
 	if n := throttled(w); n > 0 {
 		t.Errorf("%d calls were throttled", n)
 	}

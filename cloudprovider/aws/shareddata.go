@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// share lets the types of a list have what is the same in those of another, which are sold to another class: most of it is, and some
-// classes differ in nothing. What a list holds is handed out and never changes.
+// share lets the types of a list have what is the same in those of another, which are sold to another class: most of it
+// is, and some classes differ in nothing. What a list holds is handed out and never changes.
 func share(list, other []*cloudprovider.InstanceType) {
 	byName := make(map[string]*cloudprovider.InstanceType, len(other))
 	for _, t := range other {
@@ -51,7 +51,8 @@ func sameAmounts(a, b corev1.ResourceList) bool {
 }
 
 func sameOffering(a, b cloudprovider.Offering) bool {
-	return a.Price == b.Price && a.PriceEstimated == b.PriceEstimated && a.Available == b.Available && a.ReservationID == b.ReservationID &&
+	return a.Price == b.Price && a.PriceEstimated == b.PriceEstimated && a.Available == b.Available &&
+		a.ReservationID == b.ReservationID &&
 		a.ReservationCapacity == b.ReservationCapacity && maps.Equal(a.Labels, b.Labels)
 }
 
@@ -69,8 +70,8 @@ func (c *catalog) similar(class string) []*classCatalog {
 	return out
 }
 
-// labels are those of an offering at a place, with the class: all types of a class have it, and so those of different classes can
-// share theirs. Each is kept once: there are a handful, and thousands of offerings have them.
+// labels are those of an offering at a place, with the class: all types of a class have it, and so those of different
+// classes can share theirs. Each is kept once: there are a handful, and thousands of offerings have them.
 func (t *purchaseTerms) labels(zone, id, capacityType string) map[string]string {
 	key := [3]string{zone, id, capacityType}
 	if t.sharedLabels == nil {

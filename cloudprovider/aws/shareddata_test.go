@@ -39,7 +39,8 @@ func allFamilies(b testing.TB) []string {
 	return out
 }
 
-// BenchmarkManyClasses says how much memory is in use for the lists of 45 EC2NodeClasses, with all instance types of the region.
+// BenchmarkManyClasses says how much memory is in use for the lists of 45 EC2NodeClasses, with all instance types of
+// the region.
 func BenchmarkManyClasses(b *testing.B) {
 	for b.Loop() {
 		w, err := newWorld(b.Context(), setup{families: allFamilies(b), direct: true})
@@ -67,7 +68,8 @@ func BenchmarkManyClasses(b *testing.B) {
 				b.Fatal(err)
 			}
 			of := pool()
-			of.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: classRef().Group, Kind: classRef().Kind, Name: class.Name}
+			of.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: classRef().Group, Kind: classRef().Kind,
+				Name: class.Name}
 			list, err := p.InstanceTypes(b.Context(), of)
 			if err != nil {
 				b.Fatal(err)
@@ -99,7 +101,8 @@ func TestClassesShareWhatIsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		of := pool()
-		of.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: classRef().Group, Kind: classRef().Kind, Name: name}
+		of.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: classRef().Group, Kind: classRef().Kind,
+			Name: name}
 		out, err := p.InstanceTypes(t.Context(), of)
 		if err != nil {
 			t.Fatal(err)

@@ -26,17 +26,20 @@ type Stats struct {
 func NewStats(registry prometheus.Registerer) (*Stats, error) {
 	s := &Stats{
 		batchTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "karpenter_cloudprovider_batcher_batch_time_seconds", Help: "Duration of calls to EC2 that were made for several at once.",
+			Name: "karpenter_cloudprovider_batcher_batch_time_seconds", Help: "Duration of calls to EC2 that were " +
+				"made for several at once.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 12)}, []string{"batcher"}),
 		batchSize: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "karpenter_cloudprovider_batcher_batch_size", Help: "For how many a call to EC2 was made.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"batcher"}),
 		userData: newUserDataSizes(),
 		launches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to launch, by the reason."},
+			Name: "karpenter_cloudprovider_instance_launch_failures_total", Help: "Offerings that EC2 refused to " +
+				"launch, by the reason."},
 			[]string{"zone", "zone_id", "capacity_type", "reason"}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "karpenter_cloudprovider_instance_termination_failures_total", Help: "Instances that EC2 refused to end."}, []string{"zone", "zone_id"}),
+			Name: "karpenter_cloudprovider_instance_termination_failures_total", Help: "Instances that EC2 refused " +
+				"to end."}, []string{"zone", "zone_id"}),
 	}
 	for _, c := range []prometheus.Collector{s.batchTime, s.batchSize, s.userData, s.launches, s.ends} {
 		if err := registry.Register(c); err != nil {
@@ -65,7 +68,8 @@ func (s *Stats) noteTemplate(class string, t *template) {
 	}
 }
 
-// noteRefused notes what EC2 refused of an order: the offerings that it names, or, if the whole call failed, every zone.
+// noteRefused notes what EC2 refused of an order: the offerings that it names, or, if the whole call failed, every
+// zone.
 func (s *Stats) noteRefused(spec *launchSpec, errs []ec2types.CreateFleetError, err error) {
 	if s == nil {
 		return
@@ -79,13 +83,15 @@ func (s *Stats) noteRefused(spec *launchSpec, errs []ec2types.CreateFleetError, 
 				zone = zoneOfSubnet(spec.class, deref(l.Overrides.SubnetId))
 			}
 		}
-		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(deref(errs[i].ErrorCode), deref(errs[i].ErrorMessage))).Inc()
+		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(deref(errs[i].ErrorCode),
+			deref(errs[i].ErrorMessage))).Inc()
 	}
 	if err == nil {
 		return
 	}
 	for _, zone := range spec.zones() {
-		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(fault.Code(err), err.Error())).Inc()
+		s.launches.WithLabelValues(zone, ids[zone], spec.CapacityType, failureReason(fault.Code(err),
+			err.Error())).Inc()
 	}
 }
 
@@ -129,12 +135,16 @@ func (p *Provider) TypeStats() prometheus.Collector {
 	const prefix = "karpenter_cloudprovider_instance_type_"
 	offering := []string{"instance_type", "capacity_type", "zone"}
 	return &typeStats{
-		catalog:   p.catalog,
-		memory:    prometheus.NewDesc(prefix+"memory_bytes", "Memory of an instance type.", []string{"instance_type"}, nil),
-		cores:     prometheus.NewDesc(prefix+"cpu_cores", "Cores of an instance type.", []string{"instance_type"}, nil),
-		price:     prometheus.NewDesc(prefix+"offering_price_estimate", "Dollars per hour that an offering is thought to cost.", offering, nil),
-		available: prometheus.NewDesc(prefix+"offering_available", "1 if an offering may be bought for some class, else 0.", offering, nil),
-		estimated: prometheus.NewDesc("tenon_aws_price_estimated_types", "How many instance types of a class have a price that is estimated.", []string{"ec2nodeclass"}, nil),
+		catalog: p.catalog,
+		memory: prometheus.NewDesc(prefix+"memory_bytes", "Memory of an instance type.", []string{"instance_type"},
+			nil),
+		cores: prometheus.NewDesc(prefix+"cpu_cores", "Cores of an instance type.", []string{"instance_type"}, nil),
+		price: prometheus.NewDesc(prefix+"offering_price_estimate", "Dollars per hour that an offering is "+
+			"thought to cost.", offering, nil),
+		available: prometheus.NewDesc(prefix+"offering_available", "1 if an offering may be bought for some class, "+
+			"else 0.", offering, nil),
+		estimated: prometheus.NewDesc("tenon_aws_price_estimated_types", "How many instance types of a class have a "+
+			"price that is estimated.", []string{"ec2nodeclass"}, nil),
 	}
 }
 
@@ -152,7 +162,8 @@ func (s *typeStats) Collect(out chan<- prometheus.Metric) {
 	types, offerings := map[string][2]float64{}, map[key]sum{}
 	for _, list := range s.catalog.all() {
 		for _, t := range list {
-			types[t.Name] = [2]float64{t.Capacity.Memory().AsApproximateFloat64(), t.Capacity.Cpu().AsApproximateFloat64()}
+			types[t.Name] = [2]float64{t.Capacity.Memory().AsApproximateFloat64(),
+				t.Capacity.Cpu().AsApproximateFloat64()}
 			for i := range t.Offerings {
 				o := &t.Offerings[i]
 				k := key{t.Name, o.Labels[v1.CapacityTypeLabelKey], o.Labels[corev1.LabelTopologyZone]}
@@ -173,6 +184,7 @@ func (s *typeStats) Collect(out chan<- prometheus.Metric) {
 	}
 	for k, o := range offerings {
 		out <- prometheus.MustNewConstMetric(s.price, prometheus.GaugeValue, o.price, k.kind, k.capacityType, k.zone)
-		out <- prometheus.MustNewConstMetric(s.available, prometheus.GaugeValue, o.available, k.kind, k.capacityType, k.zone)
+		out <- prometheus.MustNewConstMetric(s.available, prometheus.GaugeValue, o.available, k.kind,
+			k.capacityType, k.zone)
 	}
 }

@@ -12,13 +12,13 @@ import (
 const (
 	// settlesIn is how long EC2's count of free addresses may lag behind a launch.
 	settlesIn = 5 * time.Second
-	// avoidedFor is how long a subnet is passed over that EC2 has called full or unknown, if there is another. What its count
-	// says meanwhile is not believed: it may lag, and addresses that are left may be of no use.
+	// avoidedFor is how long a subnet is passed over that EC2 has called full or unknown, if there is another. What its
+	// count says meanwhile is not believed: it may lag, and addresses that are left may be of no use.
 	avoidedFor = time.Minute
 )
 
-// subnetChooser chooses where instances stand. EC2's count of free addresses is read now and then; what was launched since is
-// taken off here, so that launches at the same time don't all go to the same subnet.
+// subnetChooser chooses where instances stand. EC2's count of free addresses is read now and then; what was launched
+// since is taken off here, so that launches at the same time don't all go to the same subnet.
 type subnetChooser struct {
 	network Network
 	now     func() time.Time
@@ -37,7 +37,8 @@ type addressesTaken struct {
 }
 
 func newSubnetChooser(from Network, now func() time.Time) *subnetChooser {
-	return &subnetChooser{network: from, now: now, pending: map[string]int64{}, taken: map[string][]addressesTaken{}, avoided: map[string]time.Time{}}
+	return &subnetChooser{network: from, now: now, pending: map[string]int64{}, taken: map[string][]addressesTaken{},
+		avoided: map[string]time.Time{}}
 }
 
 // subnetChoice is the subnet for a zone.
@@ -48,7 +49,8 @@ type subnetChoice struct {
 }
 
 // choose picks a subnet for each of the order's zones: the one with most addresses left. done must follow.
-func (s *subnetChooser) choose(ctx context.Context, spec *launchSpec, instances int64) (map[string]subnetChoice, error) {
+func (s *subnetChooser) choose(ctx context.Context, spec *launchSpec, instances int64) (map[string]subnetChoice,
+	error) {
 	list, err := s.network.Subnets(ctx, spec.class)
 	if err != nil {
 		return nil, fmt.Errorf("finding subnets of EC2NodeClass %s: %w", spec.Class, err)

@@ -32,7 +32,8 @@ type templateSpec struct {
 
 // key is equal for specs that make equal templates from equal variants.
 func (s *templateSpec) key() ([32]byte, error) {
-	text, err := json.Marshal([]any{s.class.Spec, s.class.Status.InstanceProfile, s.class.Status.SecurityGroups, s.cluster, s.group, s.labels, s.taints, s.tags, s.usesReservations})
+	text, err := json.Marshal([]any{s.class.Spec, s.class.Status.InstanceProfile, s.class.Status.SecurityGroups,
+		s.cluster, s.group, s.labels, s.taints, s.tags, s.usesReservations})
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("naming what a launch template is made from: %w", err)
 	}
@@ -69,15 +70,18 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 	}
 	if s.variant.Spot {
 		out.TagSpecifications = append(out.TagSpecifications,
-			ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeSpotInstancesRequest, Tags: tagList(s.tags)})
+			ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeSpotInstancesRequest,
+				Tags: tagList(s.tags)})
 	}
 	switch {
 	case s.variant.Reservation != "":
 		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
-			CapacityReservationTarget:     &ec2types.CapacityReservationTarget{CapacityReservationId: new(s.variant.Reservation)}}
+			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: new(
+				s.variant.Reservation)}}
 	case s.usesReservations:
-		// EC2 would put it into any open reservation that it fits, and the instance that was planned there would find no room.
+		// EC2 would put it into any open reservation that it fits, and the instance that was planned there would find
+		// no room.
 		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceNone}
 	}
@@ -96,7 +100,8 @@ func (s *templateSpec) userData() (*string, error) {
 		ClusterName: s.cluster.Name, Endpoint: s.cluster.Endpoint, CABundle: s.cluster.CABundle,
 		ServiceCIDR: s.cluster.ServiceCIDR, ClusterDNS: s.cluster.DNS,
 		MaxPods: s.variant.MaxPods, Kubelet: s.class.Spec.Kubelet, Labels: s.labels, Taints: s.taints,
-		RAID0:     s.class.Spec.InstanceStorePolicy != nil && *s.class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		RAID0: s.class.Spec.InstanceStorePolicy != nil &&
+			*s.class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ImageName: s.variant.ImageName,
 	}
 	var err error
@@ -138,9 +143,11 @@ func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInte
 	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
 	add := func(card, device int32, kind string) {
 		i := ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
-			NetworkCardIndex: new(card), DeviceIndex: new(device), InterfaceType: new(kind), Groups: s.groups(), DeleteOnTermination: new(true),
+			NetworkCardIndex: new(card), DeviceIndex: new(device), InterfaceType: new(kind), Groups: s.groups(),
+			DeleteOnTermination: new(true),
 		}
-		if card == 0 && device == 0 && !several { // EC2 gives an instance with several interfaces no public address, and refuses to be asked
+		if card == 0 && device == 0 && !several {
+			// EC2 gives an instance with several interfaces no public address, and refuses to be asked
 			i.AssociatePublicIpAddress = spec.AssociatePublicIPAddress
 		}
 		switch { // an interface for the fabric alone has no addresses
@@ -152,7 +159,8 @@ func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInte
 		}
 		if t := spec.ConnectionTracking; t != nil && kind != string(awsv1.InterfaceTypeEFAOnly) {
 			i.ConnectionTrackingSpecification = &ec2types.ConnectionTrackingSpecificationRequest{
-				TcpEstablishedTimeout: t.TCPEstablishedTimeout, UdpStreamTimeout: t.UDPStreamTimeout, UdpTimeout: t.UDPTimeout}
+				TcpEstablishedTimeout: t.TCPEstablishedTimeout, UdpStreamTimeout: t.UDPStreamTimeout,
+				UdpTimeout: t.UDPTimeout}
 		}
 		out = append(out, i)
 	}
@@ -165,7 +173,8 @@ func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInte
 		for card := range int32(s.variant.EFAs) {
 			add(card, min(card, 1), "efa")
 		}
-	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil || s.cluster.ipv6():
+	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil ||
+		s.cluster.ipv6():
 		add(0, 0, string(awsv1.InterfaceTypeInterface))
 	}
 	return out
@@ -194,14 +203,17 @@ func devices(list []*awsv1.BlockDeviceMapping) []ec2types.LaunchTemplateBlockDev
 		m := ec2types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: d.DeviceName}
 		if e := d.EBS; e != nil {
 			m.Ebs = &ec2types.LaunchTemplateEbsBlockDeviceRequest{
-				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID, SnapshotId: e.SnapshotID,
-				Iops: toInt32(nonZero(e.IOPS)), Throughput: toInt32(nonZero(e.Throughput)), VolumeInitializationRate: e.VolumeInitializationRate,
+				DeleteOnTermination: e.DeleteOnTermination, Encrypted: e.Encrypted, KmsKeyId: e.KMSKeyID,
+				SnapshotId: e.SnapshotID,
+				Iops:       toInt32(nonZero(e.IOPS)), Throughput: toInt32(nonZero(e.Throughput)),
+				VolumeInitializationRate: e.VolumeInitializationRate,
 			}
 			if e.VolumeType != nil {
 				m.Ebs.VolumeType = ec2types.VolumeType(*e.VolumeType)
 			}
 			if e.VolumeSize != nil {
-				m.Ebs.VolumeSize = new(int32(math.Ceil(e.VolumeSize.AsApproximateFloat64() / (1 << 30)))) // EC2 counts in GiB
+				// EC2 counts in GiB
+				m.Ebs.VolumeSize = new(int32(math.Ceil(e.VolumeSize.AsApproximateFloat64() / (1 << 30))))
 			}
 		}
 		out = append(out, m)

@@ -14,7 +14,8 @@ import (
 // A zero is what generated manifests write for nothing. EC2 would refuse it, so it is not sent.
 func TestZeroIsNotSent(t *testing.T) {
 	for _, kind := range []*string{nil, new("gp3")} {
-		disk := &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi")), VolumeType: kind, IOPS: new(int64(0)), Throughput: new(int64(0))}
+		disk := &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi")), VolumeType: kind, IOPS: new(int64(0)),
+			Throughput: new(int64(0))}
 		list := []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: disk}}
 		if e := devices(list)[0].Ebs; e.Iops != nil || e.Throughput != nil {
 			t.Errorf("zeros are sent as %d and %d", e.Iops, e.Throughput)
@@ -26,14 +27,16 @@ func TestZeroIsNotSent(t *testing.T) {
 	}
 }
 
-// What a class may have of tags leaves room for all that the controller adds: package nodeclass and the reference count on it.
+// What a class may have of tags leaves room for all that the controller adds: package nodeclass and the reference count
+// on it.
 func TestTagsThatAreAdded(t *testing.T) {
 	p := &Provider{clusterName: "lab"}
 	for _, tc := range []struct {
 		own      int
 		name     bool // the user's tags have a Name
 		together int  // how many claims a call can be for
-	}{{32, false, 110}, {33, false, 99}, {41, false, 11}, {42, false, 0}, {43, false, 0}, {44, false, 0}, {45, true, 0}} {
+	}{{32, false, 110}, {33, false, 99}, {41, false, 11}, {42, false, 0}, {43, false, 0}, {44, false, 0},
+		{45, true, 0}} {
 		class := &awsv1.EC2NodeClass{}
 		class.Spec.Tags = map[string]string{}
 		for i := range tc.own {
@@ -52,7 +55,8 @@ func TestTagsThatAreAdded(t *testing.T) {
 		claim := &v1.NodeClaim{}
 		claim.Name, claim.UID = "general-1", "uid-1"
 		r := &fleetRequest{token: "t", spec: s, requests: []*launchRequest{{claim: claim}}}
-		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"), (&template{name: "a", tags: s.Tags}).input().TagSpecifications...) {
+		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"),
+			(&template{name: "a", tags: s.Tags}).input().TagSpecifications...) {
 			n := len(spec.Tags)
 			if spec.ResourceType == ec2types.ResourceTypeInstance {
 				n += later

@@ -25,14 +25,16 @@ const (
 	mostNames = 200
 	// templatesAtOnce is how many launch templates are created at the same time.
 	templatesAtOnce = 4
-	// EC2 lets an account create launch templates fifty times at once and then five times a second. Others in the account do, too.
+	// EC2 lets an account create launch templates fifty times at once and then five times a second. Others in the
+	// account do, too.
 	templatesBurst    = 40
 	templatesInterval = 220 * time.Millisecond
-	// templatesLimit is how long a launch waits for its templates before it is told to come again. It then has its old place in the
-	// line, as long as it comes within turnKept.
+	// templatesLimit is how long a launch waits for its templates before it is told to come again. It then has its old
+	// place in the line, as long as it comes within turnKept.
 	templatesLimit = 35 * time.Second
 	turnKept       = 10 * time.Minute
-	// tooShort is the time in which it is not worth while to begin with a template that somebody else has not made in time.
+	// tooShort is the time in which it is not worth while to begin with a template that somebody else has not made in
+	// time.
 	tooShort = time.Second
 )
 
@@ -65,16 +67,17 @@ func (t *template) input() *ec2.CreateLaunchTemplateInput {
 	return &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: new(t.name),
 		LaunchTemplateData: t.data,
-		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: tagList(tags)}},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate,
+			Tags: tagList(tags)}},
 	}
 }
 
-// templateStore makes sure that launch templates exist. What it remembers is only a hint: a launch that finds a template gone
-// says so (forget) and has it made again.
+// templateStore makes sure that launch templates exist. What it remembers is only a hint: a launch that finds a
+// template gone says so (forget) and has it made again.
 type templateStore struct {
 	api EC2API
-	// limiter is that of creating them. queue are given to one launch at a time, which creates all of its own: so some launches have
-	// theirs soon instead of each a few.
+	// limiter is that of creating them. queue are given to one launch at a time, which creates all of its own: so some
+	// launches have theirs soon instead of each a few.
 	limiter *rateLimiter
 	queue   *fairQueue
 
@@ -96,8 +99,8 @@ type templateCreation struct {
 	done chan struct{}
 	// waitsForTurn says that whoever makes it waits for a turn: EC2 is not being asked.
 	waitsForTurn bool
-	// err is why it was not made; final says that it is the answer for all who wait. It is not if somebody else may have more luck:
-	// whoever was to make it has given up or has not had a turn in time.
+	// err is why it was not made; final says that it is the answer for all who wait. It is not if somebody else may
+	// have more luck: whoever was to make it has given up or has not had a turn in time.
 	err   error
 	final bool
 }
@@ -112,8 +115,10 @@ type templateKey struct {
 const maxCached = 5000
 
 func newTemplateStore(api EC2API, now func() time.Time) *templateStore {
-	return &templateStore{api: api, limiter: newRateLimiter(templatesBurst, templatesInterval, time.Now), queue: &fairQueue{}, wantedSince: map[string]time.Time{},
-		exist: map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now, cache: map[templateKey]*template{}}
+	return &templateStore{api: api, limiter: newRateLimiter(templatesBurst, templatesInterval, time.Now),
+		queue: &fairQueue{}, wantedSince: map[string]time.Time{},
+		exist: map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now,
+		cache: map[templateKey]*template{}}
 }
 
 // cached is the template of a spec with a variant. The key is the spec's.
@@ -147,8 +152,8 @@ func (s *templateStore) usedSince(name string, at time.Time) bool {
 	return s.used[name].After(at)
 }
 
-// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one, and what EC2 says to that
-// one is the answer for all: it would say the same to each.
+// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one, and what
+// EC2 says to that one is the answer for all: it would say the same to each.
 func (s *templateStore) ensure(ctx context.Context, wanted map[string]*template) error {
 	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
 	defer cancel()
@@ -177,7 +182,8 @@ func (s *templateStore) ensure(ctx context.Context, wanted map[string]*template)
 func (s *templateStore) awaitOther(ctx context.Context, of *templateCreation) error {
 	select {
 	case <-of.done:
-		if until, _ := ctx.Deadline(); of.err == nil || !of.final && (time.Until(until) > tooShort || errors.Is(of.err, context.Canceled)) {
+		if until, _ := ctx.Deadline(); of.err == nil || !of.final && (time.Until(until) > tooShort ||
+			errors.Is(of.err, context.Canceled)) {
 			return nil
 		}
 		return of.err
@@ -262,7 +268,8 @@ func (s *templateStore) forget(names ...string) {
 	}
 }
 
-// createMissing asks which of the templates exist and creates the others. It says for each why it was not made; nil if it is there.
+// createMissing asks which of the templates exist and creates the others. It says for each why it was not made; nil if
+// it is there.
 func (s *templateStore) createMissing(ctx context.Context, list []*template) []error {
 	there := map[string]bool{}
 	failures := make([]error, len(list))
@@ -292,7 +299,8 @@ func (s *templateStore) createMissing(ctx context.Context, list []*template) []e
 			defer func() { <-slots }()
 			defer func() { // a panic in here would end the process
 				if r := recover(); r != nil {
-					failures[i] = fmt.Errorf("creating launch template %s failed, which is a mistake in Tenon: %v", m.name, r)
+					failures[i] = fmt.Errorf("creating launch template %s failed, which is a mistake in Tenon: %v",
+						m.name, r)
 				}
 			}()
 			failures[i] = s.create(ctx, m)
@@ -337,12 +345,15 @@ func (s *templateStore) noteExisting(names ...string) {
 	}
 }
 
-// wantedFor is for how long one of the templates has been wanted. Those that nobody has asked for again lose their place.
+// wantedFor is for how long one of the templates has been wanted. Those that nobody has asked for again lose their
+// place.
 func (s *templateStore) wantedFor(list []*template) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.now()
-	maps.DeleteFunc(s.wantedSince, func(name string, at time.Time) bool { return out.Sub(at) >= turnKept && s.creating[name] == nil })
+	maps.DeleteFunc(s.wantedSince, func(name string, at time.Time) bool {
+		return out.Sub(at) >= turnKept && s.creating[name] == nil
+	})
 	for _, m := range list {
 		if at, ok := s.wantedSince[m.name]; ok && at.Before(out) {
 			out = at
@@ -355,7 +366,8 @@ func (s *templateStore) wantedFor(list []*template) time.Time {
 func (s *templateStore) timeoutError(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("creating launch templates: EC2 lets an account create about five a second, and %d are waited for; the launch keeps its place and is tried again: %w",
+	return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("creating launch templates: EC2 lets an "+
+		"account create about five a second, and %d are waited for; the launch keeps its place and is tried again: %w",
 		len(s.wantedSince), err)}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// TestManyNewPools launches the first node of many pools at once. Each needs launch templates of its own: EC2 never has to slow us
-// down, and the first have their node long before the last.
+// TestManyNewPools launches the first node of many pools at once. Each needs launch templates of its own: EC2 never has
+// to slow us down, and the first have their node long before the last.
 func TestManyNewPools(t *testing.T) {
 	s := setup{limits: simec2.AWSLimits(), gates: []wire.Gate{busyEC2(2)}}
 	inBubble(t, s, func(t *testing.T, w *world, p *aws.Provider) {
@@ -42,7 +42,8 @@ func TestManyNewPools(t *testing.T) {
 			}
 		}
 		made, templates := w.sim.Calls()["ec2:CreateLaunchTemplate"], len(w.sim.World.Templates())
-		t.Logf("%d launch templates, %d calls, %s, %d of %d before half of it", templates, made, took.Round(time.Second), early, len(list))
+		t.Logf("%d launch templates, %d calls, %s, %d of %d before half of it", templates, made,
+			took.Round(time.Second), early, len(list))
 		if n := w.sim.EC2.Throttled()["CreateLaunchTemplate"]; n > 0 || made != templates || templates < 100 {
 			t.Errorf("%d calls for %d launch templates, %d of them throttled", made, templates, n)
 		}

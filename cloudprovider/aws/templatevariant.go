@@ -23,13 +23,14 @@ type templateVariant struct {
 	ImageID, ImageName string
 	// MaxPods is how many pods the kubelet is told to run.
 	MaxPods int64
-	// KubeReserved and SystemReserved are what the kubelet is told to keep, as JSON, where that differs from type to type.
+	// KubeReserved and SystemReserved are what the kubelet is told to keep, as JSON, where that differs from type to
+	// type.
 	KubeReserved, SystemReserved string
 	// EFAs is how many interfaces with the Elastic Fabric Adapter are attached.
 	EFAs int64
 	Spot bool
-	// Reservation is the capacity reservation to launch into; Block says that it is a capacity block, Interruptible that its
-	// owner may take it back.
+	// Reservation is the capacity reservation to launch into; Block says that it is a capacity block, Interruptible
+	// that its owner may take it back.
 	Reservation          string
 	Block, Interruptible bool
 	Tenancy              string

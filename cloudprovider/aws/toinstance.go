@@ -48,11 +48,12 @@ func (c *instanceConverter) classFor(ctx context.Context, name string) *classTyp
 	return s
 }
 
-// toInstance describes an instance in cloudprovider's words: what EC2 shows of it, what the register knows of its claim, and
-// what the catalog says of its type and price. If that can't be said, what is known comes with the error.
+// toInstance describes an instance in cloudprovider's words: what EC2 shows of it, what the register knows of its
+// claim, and what the catalog says of its type and price. If that can't be said, what is known comes with the error.
 func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
 	out := &cloudprovider.Instance{
-		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType), ImageID: deref(i.ImageId),
+		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType),
+		ImageID:     deref(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
 		Unproven:    c.provider.identity != "" && tagOf(i, IdentityTagKey) == "",
 	}
@@ -78,9 +79,11 @@ func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance
 
 // describeByCatalog fills in what follows from the instance's type and from how it was bought. What the class no longer
 // offers stays without it: the instance is there all the same.
-func (c *instanceConverter) describeByCatalog(ctx context.Context, i *ec2types.Instance, out *cloudprovider.Instance) error {
+func (c *instanceConverter) describeByCatalog(ctx context.Context, i *ec2types.Instance,
+	out *cloudprovider.Instance) error {
 	out.Labels = map[string]string{
-		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: zoneOf(i), v1.CapacityTypeLabelKey: boughtAs(i),
+		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: zoneOf(i),
+		v1.CapacityTypeLabelKey: boughtAs(i),
 	}
 	of := c.classFor(ctx, tagOf(i, awsv1.NodeClassTagKey))
 	if of.class != nil {
@@ -122,8 +125,8 @@ func decidedAtLaunch(i *ec2types.Instance, kind *cloudprovider.InstanceType, lab
 	}
 }
 
-// offeringOf finds the offering that the instance was bought by; nil if it is not sold any more. An instance that EC2 has
-// put into a reservation which its class does not name is one on demand.
+// offeringOf finds the offering that the instance was bought by; nil if it is not sold any more. An instance that EC2
+// has put into a reservation which its class does not name is one on demand.
 func offeringOf(i *ec2types.Instance, kind *cloudprovider.InstanceType) *cloudprovider.Offering {
 	var plain *cloudprovider.Offering
 	terms := boughtAs(i)

@@ -32,19 +32,24 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 		kind  func(error) bool
 		texts []string
 	}{
-		{"wrong credentials", whole("AuthFailure"), clear, cloudprovider.IsUnauthorized, []string{"AuthFailure", "check them"}},
-		{"expired token", whole("RequestExpired"), clear, cloudprovider.IsUnauthorized, []string{"RequestExpired", "session has ended"}},
+		{"wrong credentials", whole("AuthFailure"), clear, cloudprovider.IsUnauthorized, []string{"AuthFailure",
+			"check them"}},
+		{"expired token", whole("RequestExpired"), clear, cloudprovider.IsUnauthorized, []string{"RequestExpired",
+			"session has ended"}},
 		{"missing permission", func(w *world) { w.faults.Deny("ec2:CreateFleet") }, clear, cloudprovider.IsUnauthorized,
 			[]string{"UnauthorizedOperation", "allow ec2:CreateFleet"}},
 		{"throttled", func(w *world) {
 			w.faults.Throttle(faults.Limit{Service: "ec2", Action: "CreateFleet"})
 		}, clear, cloudprovider.IsThrottled, []string{"RequestLimitExceeded"}},
 		{"unknown AMI", func(w *world) { w.sim.World.RemoveImage(w.images[v1.ArchitectureAmd64]) }, func(w *world) {
-			next := w.sim.World.AddImage(ec2types.Image{Name: new("node-next"), Architecture: ec2types.ArchitectureValuesX8664})
+			next := w.sim.World.AddImage(ec2types.Image{Name: new("node-next"),
+				Architecture: ec2types.ArchitectureValuesX8664})
 			w.edit(func(c *awsv1.EC2NodeClass) { c.Status.AMIs[0].ID = next })
 		}, cloudprovider.IsNotReady,
 			[]string{"InvalidAMIID.NotFound", "spec.amiSelectorTerms"}},
-		{"security group deleted", func(w *world) { w.sim.World.RemoveSecurityGroup(w.net.SecurityGroup) }, func(w *world) {
+		{"security group deleted", func(w *world) {
+			w.sim.World.RemoveSecurityGroup(w.net.SecurityGroup)
+		}, func(w *world) {
 			next, err := w.sim.World.AddSecurityGroup(w.net.VPC, "next", nil)
 			if err != nil {
 				panic(err)
@@ -62,9 +67,12 @@ func TestTroubleIsToldAndEnds(t *testing.T) {
 			}
 		}, cloudprovider.IsNoCapacity, []string{"InsufficientFreeAddressesInSubnet", "spec.subnetSelectorTerms"}},
 		{"quota", func(w *world) { w.sim.World.SetQuotas(cloud.Quotas{SpotInstances: 0, OnDemandVCPUs: 1}) },
-			func(w *world) { w.sim.World.SetQuotas(cloud.Quotas{}) }, cloudprovider.IsNoCapacity, []string{"VcpuLimitExceeded", "Service Quotas"}},
+			func(w *world) {
+				w.sim.World.SetQuotas(cloud.Quotas{})
+			}, cloudprovider.IsNoCapacity, []string{"VcpuLimitExceeded", "Service Quotas"}},
 		{"no role for spot", func(w *world) {
-			w.sim.World.SetCapacity(cloud.CapacityRule{Market: cloud.Spot, Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted"})
+			w.sim.World.SetCapacity(cloud.CapacityRule{Market: cloud.Spot,
+				Code: "AuthFailure.ServiceLinkedRoleCreationNotPermitted"})
 		}, clear, cloudprovider.IsNoCapacity, []string{"create-service-linked-role"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -129,7 +137,8 @@ func TestDeletedSubnet(t *testing.T) {
 // TestFullSubnetHasASpare gives a zone two subnets and fills the one that looks better.
 func TestFullSubnetHasASpare(t *testing.T) {
 	w, p := start(t, setup{})
-	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24", Tags: map[string]string{"karpenter.sh/discovery": cluster}})
+	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24",
+		Tags: map[string]string{"karpenter.sh/discovery": cluster}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,16 +156,20 @@ func TestFullSubnetHasASpare(t *testing.T) {
 	got, errs := launchAll(t, p, list, len(list))
 	distinct(t, list, got, errs)
 	for _, i := range w.alive() {
-		if slices.ContainsFunc(got, func(g *cloudprovider.Instance) bool { return strings.HasSuffix(g.ProviderID, i.ID) }) && i.Subnet != spare {
+		if slices.ContainsFunc(got, func(g *cloudprovider.Instance) bool {
+			return strings.HasSuffix(g.ProviderID, i.ID)
+		}) && i.Subnet != spare {
 			t.Errorf("%s stands in %s, want the spare one", i.ID, i.Subnet)
 		}
 	}
 }
 
-// TestSubnetsShareTheLoad launches twice into a zone with two subnets before their count of free addresses is read again.
+// TestSubnetsShareTheLoad launches twice into a zone with two subnets before their count of free addresses is read
+// again.
 func TestSubnetsShareTheLoad(t *testing.T) {
 	w, p := start(t, setup{})
-	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24", Tags: map[string]string{"karpenter.sh/discovery": cluster}})
+	spare, err := w.sim.World.AddSubnet(cloud.SubnetSpec{VPC: w.net.VPC, Zone: "us-west-2a", CIDR: "10.0.240.0/24",
+		Tags: map[string]string{"karpenter.sh/discovery": cluster}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,8 @@ import (
 // scrapeLimit bounds how long a scrape waits to hear which classes there are; that comes from a cache.
 const scrapeLimit = 5 * time.Second
 
-// userDataSizes are those of the user data that nodes of each class were last given. A class that is gone leaves no series.
+// userDataSizes are those of the user data that nodes of each class were last given. A class that is gone leaves no
+// series.
 type userDataSizes struct {
 	desc *prometheus.Desc
 
@@ -23,7 +24,8 @@ type userDataSizes struct {
 
 func newUserDataSizes() *userDataSizes {
 	return &userDataSizes{bytes: map[string]int{}, desc: prometheus.NewDesc("karpenter_ec2nodeclasses_userdata_bytes",
-		"Size of the user data that nodes of a class were last given; EC2 takes 16384 bytes.", []string{"ec2nodeclass"}, nil)}
+		"Size of the user data that nodes of a class were last given; EC2 takes 16384 bytes.", []string{"ec2nodeclass"},
+		nil)}
 }
 
 // skipMissingClasses has classes left out that are not there.

@@ -103,7 +103,8 @@ func newWorld(ctx context.Context, s setup) (*world, error) {
 	}
 	w := &world{faults: faults.New(faults.Options{Clock: wire.RealClock{}}), images: map[string]string{}}
 	w.sim, err = ec2sim.New(ec2sim.Options{
-		Config: cloud.Config{Region: region, Types: kinds, TypeZones: all.zones, Prices: all.prices, Timing: s.timing, Clock: s.clock},
+		Config: cloud.Config{Region: region, Types: kinds, TypeZones: all.zones, Prices: all.prices, Timing: s.timing,
+			Clock: s.clock},
 		Limits: &s.limits, Gates: append([]wire.Gate{w.faults}, s.gates...),
 	})
 	if err != nil {
@@ -139,7 +140,8 @@ func (w *world) read(ctx context.Context) error {
 			return err
 		}
 	}
-	w.kube = fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&awsv1.EC2NodeClass{}, &v1.NodeClaim{}).WithObjects(w.class()).Build()
+	w.kube = fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&awsv1.EC2NodeClass{},
+		&v1.NodeClaim{}).WithObjects(w.class()).Build()
 	w.network = network.New(network.Options{API: w.ec2, Now: time.Now})
 	var err error
 	if w.prices, err = price.NewBook(region, time.Now); err != nil {
@@ -163,18 +165,22 @@ func (w *world) class() *awsv1.EC2NodeClass {
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2)
 	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: "node-*"}}
 	class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": cluster}}}
-	class.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": cluster}}}
+	class.Spec.SecurityGroupSelectorTerms =
+		[]awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": cluster}}}
 	class.Spec.Role = "KarpenterNodeRole-" + cluster
 	class.Status.InstanceProfile = cluster + "_1"
 	class.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: w.net.SecurityGroup}}
 	for i, zone := range w.sim.World.Zones() {
-		class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: w.net.Private[i], Zone: zone.Name, ZoneID: zone.ID})
+		class.Status.Subnets = append(class.Status.Subnets, awsv1.Subnet{ID: w.net.Private[i], Zone: zone.Name,
+			ZoneID: zone.ID})
 	}
 	for _, arch := range []string{v1.ArchitectureAmd64, v1.ArchitectureArm64} {
 		class.Status.AMIs = append(class.Status.AMIs, awsv1.AMI{ID: w.images[arch], Name: "node-" + arch,
-			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}}})
+			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable,
+				Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}}})
 	}
-	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready", ObservedGeneration: class.Generation, LastTransitionTime: metav1.Now()}}
+	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue,
+		Reason: "Ready", ObservedGeneration: class.Generation, LastTransitionTime: metav1.Now()}}
 	if hash, err := class.Hash(caBundle); err == nil {
 		class.Annotations[awsv1.HashAnnotationKey] = hash
 	}
@@ -184,10 +190,13 @@ func (w *world) class() *awsv1.EC2NodeClass {
 // provider returns a new one, as a controller has it that has just been started and leads.
 func (w *world) provider(change ...func(*aws.Options)) (*aws.Provider, error) {
 	o := aws.Options{
-		EC2: w.ec2, Classes: w.kube, Claims: w.kube, ClusterName: cluster, Identity: identity, ReservedCapacity: true, Network: w.network, Prices: w.prices,
-		Shapes: machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075}, machine.NewMemory(time.Now)),
+		EC2: w.ec2, Classes: w.kube, Claims: w.kube, ClusterName: cluster, Identity: identity, ReservedCapacity: true,
+		Network: w.network, Prices: w.prices,
+		Shapes: machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075},
+			machine.NewMemory(time.Now)),
 		Cluster: func(context.Context) (aws.Cluster, error) {
-			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle, ServiceCIDR: "10.100.0.0/16"}, nil
+			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle,
+				ServiceCIDR: "10.100.0.0/16"}, nil
 		},
 	}
 	for _, c := range change {
@@ -293,7 +302,8 @@ func (w *world) leave(subnet string, free int) {
 // exhaust takes away all capacity of the offerings.
 func (w *world) exhaust(_ context.Context, refs ...cloudprovider.OfferingRef) error {
 	for _, r := range refs {
-		w.sim.World.SetCapacity(cloud.CapacityRule{Type: r.Type, Zone: r.Zone, Market: cloud.Market(r.CapacityType), Total: 0})
+		w.sim.World.SetCapacity(cloud.CapacityRule{Type: r.Type, Zone: r.Zone, Market: cloud.Market(r.CapacityType),
+			Total: 0})
 	}
 	return nil
 }
@@ -309,7 +319,8 @@ func (w *world) kill(_ context.Context, providerID string) error {
 
 // strip takes the tags off an instance that only Tenon writes.
 func (w *world) strip(id string) error {
-	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: aws.LaunchTagKey}, {Key: aws.ClaimsTagKey}, {Key: awsv1.NodeClaimTagKey}}); err != nil {
+	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: aws.LaunchTagKey}, {Key: aws.ClaimsTagKey},
+		{Key: awsv1.NodeClaimTagKey}}); err != nil {
 		return fmt.Errorf("%s", err.Message)
 	}
 	return nil

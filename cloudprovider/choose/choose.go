@@ -112,7 +112,8 @@ func compare(price, other float64, x, y *cloudprovider.OfferingRef) int {
 	if c := cmp.Compare(price, other); c != 0 {
 		return c
 	}
-	return cmp.Or(strings.Compare(x.Type, y.Type), strings.Compare(x.Zone, y.Zone), strings.Compare(x.CapacityType, y.CapacityType))
+	return cmp.Or(strings.Compare(x.Type, y.Type), strings.Compare(x.Zone, y.Zone), strings.Compare(x.CapacityType,
+		y.CapacityType))
 }
 
 // Available returns the first candidate that the cloud says it can sell and that is not refused. If there is none,
@@ -127,7 +128,8 @@ func Available(ranked []Candidate, refused func(cloudprovider.OfferingRef) bool)
 		exhausted = append(exhausted, c.Ref())
 	}
 	if len(exhausted) == 0 {
-		return nil, &cloudprovider.NoCapacityError{Message: "no instance type meets the claim's requirements and holds its requests"}
+		return nil, &cloudprovider.NoCapacityError{Message: "no instance type meets the claim's requirements and " +
+			"holds its requests"}
 	}
 	return nil, &cloudprovider.NoCapacityError{
 		Exhausted: exhausted,

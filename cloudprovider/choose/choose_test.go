@@ -60,8 +60,9 @@ func TestAllows(t *testing.T) {
 
 func machine(name, cpu string, systems []string, offerings ...cloudprovider.Offering) *cloudprovider.InstanceType {
 	return &cloudprovider.InstanceType{
-		Name:      name,
-		Labels:    map[string][]string{corev1.LabelInstanceTypeStable: {name}, corev1.LabelOSStable: systems, "cpu": {cpu}},
+		Name: name,
+		Labels: map[string][]string{corev1.LabelInstanceTypeStable: {name}, corev1.LabelOSStable: systems,
+			"cpu": {cpu}},
 		Capacity:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)},
 		Overhead:  corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
 		Offerings: offerings,
@@ -82,7 +83,8 @@ func world() []*cloudprovider.InstanceType {
 	return []*cloudprovider.InstanceType{
 		machine("big", "8", []string{"linux", "windows"}, offer("a", "spot", 0.3), offer("b", "on-demand", 0.8)),
 		gpu,
-		machine("small", "2", []string{"linux"}, offer("b", "on-demand", 0.2), offer("a", "on-demand", 0.2), offer("a", "spot", 0.1)),
+		machine("small", "2", []string{"linux"}, offer("b", "on-demand", 0.2), offer("a", "on-demand", 0.2),
+			offer("a", "spot", 0.1)),
 	}
 }
 
@@ -103,22 +105,33 @@ func TestRanked(t *testing.T) {
 		want         []string
 	}{
 		{"everything, cheapest first, ties by name and zone", nil, "1",
-			[]string{"small:a:spot", "small:a:on-demand", "small:b:on-demand", "big:a:spot", "big:b:on-demand", "gpu:a:on-demand"}},
-		{"by zone", []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, "b")}, "1",
+			[]string{"small:a:spot", "small:a:on-demand", "small:b:on-demand", "big:a:spot", "big:b:on-demand",
+				"gpu:a:on-demand"}},
+		{"by zone", []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn,
+			"b")}, "1",
 			[]string{"small:b:on-demand", "big:b:on-demand"}},
 		{"by capacity type and size", []v1.NodeSelectorRequirementWithMinValues{
-			require(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpNotIn, "on-demand"), require("cpu", v1.NodeSelectorOpGte, "8")}, "1",
+			require(v1.CapacityTypeLabelKey, corev1.NodeSelectorOpNotIn, "on-demand"),
+			require("cpu", v1.NodeSelectorOpGte, "8")}, "1",
 			[]string{"big:a:spot"}},
-		{"requests count what the system keeps", nil, "2", []string{"big:a:spot", "big:b:on-demand", "gpu:a:on-demand"}},
-		{"a label that only some types have must exist", []v1.NodeSelectorRequirementWithMinValues{require("gpu-name", corev1.NodeSelectorOpExists)}, "1",
+		{"requests count what the system keeps", nil, "2", []string{"big:a:spot", "big:b:on-demand",
+			"gpu:a:on-demand"}},
+		{"a label that only some types have must exist", []v1.NodeSelectorRequirementWithMinValues{require("gpu-name",
+			corev1.NodeSelectorOpExists)}, "1",
 			[]string{"gpu:a:on-demand"}},
-		{"a label that only some types have must not exist", []v1.NodeSelectorRequirementWithMinValues{require("gpu-name", corev1.NodeSelectorOpDoesNotExist), require("cpu", corev1.NodeSelectorOpGt, "2")}, "1",
+		{"a label that only some types have must not exist",
+			[]v1.NodeSelectorRequirementWithMinValues{require("gpu-name", corev1.NodeSelectorOpDoesNotExist),
+				require("cpu", corev1.NodeSelectorOpGt, "2")}, "1",
 			[]string{"big:a:spot", "big:b:on-demand"}},
-		{"a label of the node's own rules nothing out", []v1.NodeSelectorRequirementWithMinValues{require("example.com/team", corev1.NodeSelectorOpIn, "blue"), require("gpu-name", corev1.NodeSelectorOpExists)}, "1",
+		{"a label of the node's own rules nothing out",
+			[]v1.NodeSelectorRequirementWithMinValues{require("example.com/team", corev1.NodeSelectorOpIn, "blue"),
+				require("gpu-name", corev1.NodeSelectorOpExists)}, "1",
 			[]string{"gpu:a:on-demand"}},
-		{"one of several values is enough", []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelOSStable, corev1.NodeSelectorOpIn, "windows")}, "1",
+		{"one of several values is enough", []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelOSStable,
+			corev1.NodeSelectorOpIn, "windows")}, "1",
 			[]string{"big:a:spot", "big:b:on-demand"}},
-		{"two requirements on one label both hold", []v1.NodeSelectorRequirementWithMinValues{require("cpu", corev1.NodeSelectorOpGt, "1"), require("cpu", corev1.NodeSelectorOpLt, "4")}, "1",
+		{"two requirements on one label both hold", []v1.NodeSelectorRequirementWithMinValues{require("cpu",
+			corev1.NodeSelectorOpGt, "1"), require("cpu", corev1.NodeSelectorOpLt, "4")}, "1",
 			[]string{"small:a:spot", "small:a:on-demand", "small:b:on-demand"}},
 		{"nothing is big enough", nil, "9", nil},
 	}
@@ -136,7 +149,8 @@ func TestRanked(t *testing.T) {
 
 func TestLabelsAreDecidedByTheClaim(t *testing.T) {
 	claim := &v1.NodeClaim{}
-	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelOSStable, corev1.NodeSelectorOpNotIn, "linux")}
+	claim.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{require(corev1.LabelOSStable,
+		corev1.NodeSelectorOpNotIn, "linux")}
 	ranked := choose.Ranked(world(), claim)
 	if len(ranked) == 0 {
 		t.Fatal("no candidate runs windows")
@@ -151,7 +165,9 @@ func TestAvailable(t *testing.T) {
 	types := world()
 	types[2].Offerings[2].Available = false // small:a:spot, the cheapest
 	ranked := choose.Ranked(types, &v1.NodeClaim{})
-	got, err := choose.Available(ranked, func(r cloudprovider.OfferingRef) bool { return r.Type == "small" && r.Zone == "a" })
+	got, err := choose.Available(ranked, func(r cloudprovider.OfferingRef) bool {
+		return r.Type == "small" && r.Zone == "a"
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,13 @@ import (
 
 func capacityChecks() []check {
 	return []check{
-		{"NoCapacity", "Create returns NoCapacity with the offerings that the cloud refused, and launches nothing.", noCapacity},
+		{"NoCapacity", "Create returns NoCapacity with the offerings that the cloud refused, and launches nothing.",
+			noCapacity},
 		{"NextCheapest", "Create passes over an offering without capacity if the claim allows another.", nextCheapest},
-		{"ShortageAfterLaunch", "Create finds the instance that is there, whatever would stop a launch now.", shortageAfterLaunch},
-		{"Impossible", "Create returns NoCapacity if nothing in the catalog is enough, and launches nothing.", impossible},
+		{"ShortageAfterLaunch", "Create finds the instance that is there, whatever would stop a launch now.",
+			shortageAfterLaunch},
+		{"Impossible", "Create returns NoCapacity if nothing in the catalog is enough, and launches nothing.",
+			impossible},
 		{"NotReady", "Create returns NotReady while the NodeClass can't be used, and launches nothing.", notReady},
 	}
 }
@@ -26,7 +29,8 @@ func capacityChecks() []check {
 // exactly requires one offering.
 func exactly(o cloudprovider.OfferingRef) []v1.NodeSelectorRequirementWithMinValues {
 	return []v1.NodeSelectorRequirementWithMinValues{
-		in(corev1.LabelInstanceTypeStable, o.Type), in(corev1.LabelTopologyZone, o.Zone), in(v1.CapacityTypeLabelKey, o.CapacityType),
+		in(corev1.LabelInstanceTypeStable, o.Type), in(corev1.LabelTopologyZone, o.Zone), in(v1.CapacityTypeLabelKey,
+			o.CapacityType),
 	}
 }
 
@@ -75,7 +79,8 @@ func nextCheapest(ctx context.Context, w *world) error {
 		return fmt.Errorf("with %d offerings left: %w", len(all)-1, err)
 	}
 	if want := all[1]; got.Price != want.offering.Price {
-		return fmt.Errorf("launched %s at %v, the cheapest that is left is %v at %v", got.Type, got.Price, want.ref(), want.offering.Price)
+		return fmt.Errorf("launched %s at %v, the cheapest that is left is %v at %v", got.Type, got.Price, want.ref(),
+			want.offering.Price)
 	}
 	return nil
 }

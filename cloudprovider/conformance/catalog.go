@@ -16,9 +16,12 @@ import (
 
 func catalogChecks() []check {
 	return []check{
-		{"Identity", "A provider has a short lower-case name, a kind of NodeClass, and repair policies that wait.", identity},
-		{"CatalogOrder", "InstanceTypes is ordered by name, names every type once and says the same when asked again.", catalogOrder},
-		{"CatalogContent", "Every type has valid labels, more capacity than overhead, and offerings with a price, a zone and a capacity type.", catalogContent},
+		{"Identity", "A provider has a short lower-case name, a kind of NodeClass, and repair policies that wait.",
+			identity},
+		{"CatalogOrder", "InstanceTypes is ordered by name, names every type once and says the same when asked again.",
+			catalogOrder},
+		{"CatalogContent", "Every type has valid labels, more capacity than overhead, and offerings with a price, a " +
+			"zone and a capacity type.", catalogContent},
 	}
 }
 
@@ -34,7 +37,8 @@ func identity(_ context.Context, w *world) error {
 		served = served || gvk.Group == w.NodeClass.Group && gvk.Kind == w.NodeClass.Kind
 	}
 	if !served {
-		return fmt.Errorf("what NodeClasses lists lacks %s/%s, which the environment's claims refer to", w.NodeClass.Group, w.NodeClass.Kind)
+		return fmt.Errorf("what NodeClasses lists lacks %s/%s, which the environment's claims refer to",
+			w.NodeClass.Group, w.NodeClass.Kind)
 	}
 	for _, p := range w.Provider.RepairPolicies() {
 		if p.Type == "" || p.Status == "" || p.Toleration <= 0 {

@@ -46,8 +46,8 @@ type Cloud struct {
 	Close func()
 }
 
-// Run runs every check that the environment allows, each on a cloud of its own. The others are skipped, each with the reason.
-// A run in which no check was made fails: it says nothing of the provider.
+// Run runs every check that the environment allows, each on a cloud of its own. The others are skipped, each with the
+// reason. A run in which no check was made fails: it says nothing of the provider.
 func Run(t *testing.T, env Env) {
 	t.Helper()
 	var all tally
@@ -101,7 +101,8 @@ func (t *tally) empty() bool { return t.counts[passed]+t.counts[failed] == 0 }
 
 // summary says how many checks passed, failed and were skipped, and why.
 func (t *tally) summary() string {
-	text := fmt.Sprintf("conformance: %d passed, %d failed, %d skipped", t.counts[passed], t.counts[failed], t.counts[skipped])
+	text := fmt.Sprintf("conformance: %d passed, %d failed, %d skipped", t.counts[passed], t.counts[failed],
+		t.counts[skipped])
 	if len(t.reasons) > 0 {
 		text += ": " + strings.Join(t.reasons, ", ")
 	}

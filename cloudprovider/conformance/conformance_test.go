@@ -147,7 +147,8 @@ func TestChecksWithoutTheirHookAreSkipped(t *testing.T) {
 		}
 	}
 	hook := func(check, name string) string { return check + " (the environment has no hook " + name + ")" }
-	want := []string{hook("CreateOnceAfterRestart", "Restart"), hook("NoCapacity", "Exhaust"), hook("NextCheapest", "Exhaust"),
+	want := []string{hook("CreateOnceAfterRestart", "Restart"), hook("NoCapacity", "Exhaust"),
+		hook("NextCheapest", "Exhaust"),
 		hook("ShortageAfterLaunch", "Exhaust"), hook("NotReady", "BlockNodeClass"), hook("Killed", "Kill")}
 	if !slices.Equal(all.reasons, want) || all.counts != [3]int{len(checks()) - 6, 0, 6} || all.empty() {
 		t.Errorf("%s; want the checks of %v skipped", all.summary(), want)

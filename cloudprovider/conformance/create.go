@@ -15,13 +15,20 @@ import (
 
 func createChecks() []check {
 	return []check{
-		{"CreateAnswer", "Create says what was launched: id, claim, type, labels, resources, price and time.", createAnswer},
-		{"CreateCheapest", "Create launches the cheapest available offering that the claim's requirements allow.", createCheapest},
-		{"CreateHoldsRequests", "Create launches a type whose allocatable resources hold the claim's requests.", createHoldsRequests},
-		{"CreateOnce", "Create is idempotent by the claim's UID: called again, it returns the instance that is there.", createOnce},
-		{"CreateOnceConcurrently", "Create is idempotent by the claim's UID when calls run at the same time.", createOnceConcurrently},
-		{"CreateOnceAfterRestart", "Create is idempotent by the claim's UID for a controller that died and came back.", createOnceAfterRestart},
-		{"CreateForEachClaim", "Claims with different UIDs get different instances, even under one name.", createForEachClaim},
+		{"CreateAnswer", "Create says what was launched: id, claim, type, labels, resources, price and time.",
+			createAnswer},
+		{"CreateCheapest", "Create launches the cheapest available offering that the claim's requirements allow.",
+			createCheapest},
+		{"CreateHoldsRequests", "Create launches a type whose allocatable resources hold the claim's requests.",
+			createHoldsRequests},
+		{"CreateOnce", "Create is idempotent by the claim's UID: called again, it returns the instance that is there.",
+			createOnce},
+		{"CreateOnceConcurrently", "Create is idempotent by the claim's UID when calls run at the same time.",
+			createOnceConcurrently},
+		{"CreateOnceAfterRestart", "Create is idempotent by the claim's UID for a controller that died and came back.",
+			createOnceAfterRestart},
+		{"CreateForEachClaim", "Claims with different UIDs get different instances, even under one name.",
+			createForEachClaim},
 	}
 }
 
@@ -106,13 +113,16 @@ func createCheapest(ctx context.Context, w *world) error {
 		allowed      func(sold) bool
 	}{
 		{nil, anything},
-		{[]v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, cheapest.kind.Name, dearest.kind.Name)},
+		{[]v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, cheapest.kind.Name,
+			dearest.kind.Name)},
 			func(s sold) bool { return s.kind.Name == cheapest.kind.Name || s.kind.Name == dearest.kind.Name }},
 		{[]v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelTopologyZone, zone)},
 			func(s sold) bool { return s.ref().Zone == zone }},
-		{[]v1.NodeSelectorRequirementWithMinValues{in(v1.CapacityTypeLabelKey, terms), notIn(corev1.LabelInstanceTypeStable, cheapest.kind.Name)},
+		{[]v1.NodeSelectorRequirementWithMinValues{in(v1.CapacityTypeLabelKey, terms),
+			notIn(corev1.LabelInstanceTypeStable, cheapest.kind.Name)},
 			func(s sold) bool { return s.ref().CapacityType == terms && s.kind.Name != cheapest.kind.Name }},
-		{[]v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, dearest.kind.Name), in(v1.CapacityTypeLabelKey, terms), in(corev1.LabelTopologyZone, zone)},
+		{[]v1.NodeSelectorRequirementWithMinValues{in(corev1.LabelInstanceTypeStable, dearest.kind.Name),
+			in(v1.CapacityTypeLabelKey, terms), in(corev1.LabelTopologyZone, zone)},
 			func(s sold) bool { return s.ref() == dearest.ref() }},
 	} {
 		allowed, err := w.offerings(ctx, asked.allowed)
@@ -127,7 +137,8 @@ func createCheapest(ctx context.Context, w *world) error {
 			return err
 		}
 		if got.Price != allowed[0].offering.Price {
-			return fmt.Errorf("requirements %v: launched %s at %v, while %s costs %v", asked.requirements, got.Type, got.Price,
+			return fmt.Errorf("requirements %v: launched %s at %v, while %s costs %v", asked.requirements,
+				got.Type, got.Price,
 				allowed[0].kind.Name, allowed[0].offering.Price)
 		}
 	}
@@ -138,7 +149,8 @@ func createCheapest(ctx context.Context, w *world) error {
 func meets(got *cloudprovider.Instance, requirements []v1.NodeSelectorRequirementWithMinValues) error {
 	for _, r := range requirements {
 		if slices.Contains(r.Values, got.Labels[r.Key]) != (r.Operator == corev1.NodeSelectorOpIn) {
-			return fmt.Errorf("the instance's label %s is %q, required is %s %v", r.Key, got.Labels[r.Key], r.Operator, r.Values)
+			return fmt.Errorf("the instance's label %s is %q, required is %s %v", r.Key, got.Labels[r.Key],
+				r.Operator, r.Values)
 		}
 	}
 	return nil

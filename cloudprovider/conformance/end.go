@@ -13,7 +13,8 @@ func endChecks() []check {
 		{"Found", "Get and List find an instance as Create described it.", getAndList},
 		{"Unknown", "Get and Delete return NotFound, with the id, for an instance that is not there.", unknown},
 		{"Delete", "Delete, repeated until NotFound, ends that instance and no other.", deleteEnds},
-		{"Owner", "Delete ends an instance only for the claim that it was launched for; for others it returns NotOwned, with the owner.", endsForItsOwner},
+		{"Owner", "Delete ends an instance only for the claim that it was launched for; for others it returns " +
+			"NotOwned, with the owner.", endsForItsOwner},
 		{"Killed", "An instance that ended on its own is not found and not listed.", killed},
 		{"NoDrift", "A new instance has not drifted.", noDrift},
 	}
@@ -59,8 +60,10 @@ func (w *world) found(ctx context.Context, created *cloudprovider.Instance) erro
 }
 
 func same(a, b *cloudprovider.Instance) error {
-	if a.ProviderID != b.ProviderID || a.ClaimName != b.ClaimName || a.ClaimUID != b.ClaimUID || a.Type != b.Type || a.ImageID != b.ImageID {
-		return fmt.Errorf("%s for claim %s (%s), type %s, image %q; was %s for %s (%s), %s, %q", b.ProviderID, b.ClaimName,
+	if a.ProviderID != b.ProviderID || a.ClaimName != b.ClaimName || a.ClaimUID != b.ClaimUID || a.Type != b.Type ||
+		a.ImageID != b.ImageID {
+		return fmt.Errorf("%s for claim %s (%s), type %s, image %q; was %s for %s (%s), %s, %q", b.ProviderID,
+			b.ClaimName,
 			b.ClaimUID, b.Type, b.ImageID, a.ProviderID, a.ClaimName, a.ClaimUID, a.Type, a.ImageID)
 	}
 	if a.Price != b.Price || a.Terminating != b.Terminating {
@@ -72,7 +75,8 @@ func same(a, b *cloudprovider.Instance) error {
 		}
 	}
 	if !equal(a.Capacity, b.Capacity) || !equal(a.Allocatable, b.Allocatable) {
-		return fmt.Errorf("capacity %v, allocatable %v; was %v, %v", b.Capacity, b.Allocatable, a.Capacity, a.Allocatable)
+		return fmt.Errorf("capacity %v, allocatable %v; was %v, %v", b.Capacity, b.Allocatable, a.Capacity,
+			a.Allocatable)
 	}
 	return nil
 }
@@ -143,7 +147,8 @@ func deleteEnds(ctx context.Context, w *world) error {
 	return w.listed(ctx, 1)
 }
 
-// endsForItsOwner asks in the name of others: a claim with the same name, another claim that has an instance, and nobody.
+// endsForItsOwner asks in the name of others: a claim with the same name, another claim that has an instance, and
+// nobody.
 func endsForItsOwner(ctx context.Context, w *world) error {
 	mine, err := w.create(ctx)
 	if err != nil {
@@ -153,14 +158,17 @@ func endsForItsOwner(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	for _, wrong := range []cloudprovider.Owner{{ClaimName: mine.ClaimName, ClaimUID: "00000000-0000-4000-8000-000000000000"}, other.Owner(), {}} {
+	for _, wrong := range []cloudprovider.Owner{{ClaimName: mine.ClaimName,
+		ClaimUID: "00000000-0000-4000-8000-000000000000"}, other.Owner(), {}} {
 		err := w.Provider.Delete(ctx, mine.ProviderID, wrong)
 		refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
 		if !ok {
-			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s returned %v; want a NotOwnedError", mine.ProviderID, mine.Owner(), wrong, err)
+			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s returned %v; want a NotOwnedError",
+				mine.ProviderID, mine.Owner(), wrong, err)
 		}
 		if refusal.ProviderID != mine.ProviderID || refusal.Owner != mine.Owner() {
-			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s says that %s belongs to %s", mine.ProviderID, mine.Owner(), wrong, refusal.ProviderID, refusal.Owner)
+			return fmt.Errorf("a Delete of %s, which belongs to %s, for %s says that %s belongs to %s", mine.ProviderID,
+				mine.Owner(), wrong, refusal.ProviderID, refusal.Owner)
 		}
 		if err := w.found(ctx, mine); err != nil {
 			return fmt.Errorf("after a Delete for %s, which does not own it: %w", wrong, err)

@@ -47,13 +47,18 @@ func catalogMistakes() []mistake {
 			changed(b, func(t []*cloudprovider.InstanceType) { t[0].Offerings[0].Price = 0 })
 		}},
 		{"sells the same thing twice", "CatalogContent", func(b *broken, _ *Cloud) {
-			changed(b, func(t []*cloudprovider.InstanceType) { t[0].Offerings = append(t[0].Offerings, t[0].Offerings[0]) })
+			changed(b, func(t []*cloudprovider.InstanceType) {
+				t[0].Offerings = append(t[0].Offerings, t[0].Offerings[0])
+			})
 		}},
 		{"has types that can't be bought", "CatalogContent", func(b *broken, _ *Cloud) {
 			changed(b, func(t []*cloudprovider.InstanceType) { t[1].Offerings = nil })
 		}},
 		{"keeps more than there is", "CatalogContent", func(b *broken, _ *Cloud) {
-			changed(b, func(t []*cloudprovider.InstanceType) { t[0].Overhead = t[1].Capacity; t[1].Overhead = t[0].Capacity })
+			changed(b, func(t []*cloudprovider.InstanceType) {
+				t[0].Overhead = t[1].Capacity
+				t[1].Overhead = t[0].Capacity
+			})
 		}},
 	}
 }
@@ -72,7 +77,8 @@ func createMistakes() []mistake {
 		{"buys on demand only", "CreateCheapest", func(b *broken, _ *Cloud) {
 			b.create = func(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 				dear := claim.DeepCopy()
-				dear.Spec.Requirements = append(dear.Spec.Requirements, in(v1.CapacityTypeLabelKey, v1.CapacityTypeOnDemand))
+				dear.Spec.Requirements = append(dear.Spec.Requirements, in(v1.CapacityTypeLabelKey,
+					v1.CapacityTypeOnDemand))
 				return b.Provider.Create(ctx, dear)
 			}
 		}},
@@ -90,11 +96,12 @@ func createMistakes() []mistake {
 				return b.Provider.Create(ctx, small)
 			}
 		}},
-		{"launches at every call", "CreateOnce CreateOnceConcurrently CreateOnceAfterRestart ShortageAfterLaunch", func(b *broken, _ *Cloud) {
-			b.create = func(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
-				return b.Provider.Create(ctx, anotherUID(claim))
-			}
-		}},
+		{"launches at every call", "CreateOnce CreateOnceConcurrently CreateOnceAfterRestart ShortageAfterLaunch",
+			func(b *broken, _ *Cloud) {
+				b.create = func(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
+					return b.Provider.Create(ctx, anotherUID(claim))
+				}
+			}},
 		{"looks, then launches", "CreateOnceConcurrently", func(b *broken, _ *Cloud) {
 			var calls atomic.Int32
 			both := make(chan struct{})
@@ -132,7 +139,9 @@ func capacityMistakes() []mistake {
 	}
 	return []mistake{
 		{"hides a shortage in a plain error", "NoCapacity Impossible", func(b *broken, _ *Cloud) {
-			onNoCapacity(b, func(none *cloudprovider.NoCapacityError, _ *v1.NodeClaim) error { return errors.New(none.Message) })
+			onNoCapacity(b, func(none *cloudprovider.NoCapacityError, _ *v1.NodeClaim) error {
+				return errors.New(none.Message)
+			})
 		}},
 		{"does not say what is exhausted", "NoCapacity", func(b *broken, _ *Cloud) {
 			onNoCapacity(b, func(none *cloudprovider.NoCapacityError, _ *v1.NodeClaim) error {

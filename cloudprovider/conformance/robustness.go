@@ -11,9 +11,11 @@ import (
 
 func robustnessChecks() []check {
 	return []check{
-		{"Cancelled", "Every call returns soon, and with an error, once its context is cancelled; nothing is launched.", cancelled},
+		{"Cancelled", "Every call returns soon, and with an error, once its context is cancelled; nothing is launched.",
+			cancelled},
 		{"Concurrent", "All methods are safe for concurrent use.", concurrent},
-		{"OwnAnswer", "An instance that was returned is the caller's: changing it changes nothing in the cloud.", ownAnswer},
+		{"OwnAnswer", "An instance that was returned is the caller's: changing it changes nothing in the cloud.",
+			ownAnswer},
 	}
 }
 
@@ -44,7 +46,8 @@ func cancelled(ctx context.Context, w *world) error {
 				return fmt.Errorf("%s with a cancelled context returned no error", call.name)
 			}
 			if cloudprovider.IsNotFound(err) {
-				return fmt.Errorf("%s with a cancelled context says NotFound of an instance that it did not look for", call.name)
+				return fmt.Errorf("%s with a cancelled context says NotFound of an instance that it did not look for",
+					call.name)
 			}
 		case <-time.After(w.soon()):
 			return fmt.Errorf("%s with a cancelled context had not returned after %s", call.name, w.soon())

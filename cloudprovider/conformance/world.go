@@ -49,7 +49,8 @@ func notIn(key string, values ...string) v1.NodeSelectorRequirementWithMinValues
 }
 
 // create launches an instance for a claim with the requirements.
-func (w *world) create(ctx context.Context, requirements ...v1.NodeSelectorRequirementWithMinValues) (*cloudprovider.Instance, error) {
+func (w *world) create(ctx context.Context, requirements ...v1.NodeSelectorRequirementWithMinValues) (
+	*cloudprovider.Instance, error) {
 	instance, err := w.Provider.Create(ctx, w.claim(requirements...))
 	if err != nil {
 		return nil, fmt.Errorf("creating an instance: %w", err)

@@ -40,7 +40,8 @@ func machine(name, arch, cpu, memory string, price float64) *cloudprovider.Insta
 	}
 	for i, zone := range []string{"zone-a", "zone-b", "zone-c"} {
 		spot := price * (0.3 + 0.05*float64(i)) // spot costs differ from zone to zone
-		out.Offerings = append(out.Offerings, offering(zone, v1.CapacityTypeOnDemand, price), offering(zone, v1.CapacityTypeSpot, spot))
+		out.Offerings = append(out.Offerings, offering(zone, v1.CapacityTypeOnDemand, price),
+			offering(zone, v1.CapacityTypeSpot, spot))
 	}
 	return out
 }

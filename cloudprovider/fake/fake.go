@@ -91,7 +91,9 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 	atOnce := time.Duration(0)
 	return []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute,
+			TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute,
+			TerminationGracePeriod: &atOnce},
 	}
 }

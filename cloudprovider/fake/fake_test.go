@@ -26,8 +26,11 @@ func TestConformance(t *testing.T) {
 				cloud.Exhaust(offerings...)
 				return nil
 			},
-			Kill:           func(_ context.Context, id string) error { cloud.Kill(id); return nil },
-			BlockNodeClass: func(context.Context) error { cloud.BlockNodeClass("default", "blocked by the test"); return nil },
+			Kill: func(_ context.Context, id string) error { cloud.Kill(id); return nil },
+			BlockNodeClass: func(context.Context) error {
+				cloud.BlockNodeClass("default", "blocked by the test")
+				return nil
+			},
 		}, nil
 	}})
 }

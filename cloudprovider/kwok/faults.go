@@ -28,7 +28,8 @@ const (
 	// FaultDisappear lists names of claims whose instances vanish now; true means all. The annotation is removed when
 	// it is done.
 	FaultDisappear = faultPrefix + "disappear"
-	// FaultDrift is the reason for which every instance of the class has drifted that was launched before, a CamelCase word.
+	// FaultDrift is the reason for which every instance of the class has drifted that was launched before, a CamelCase
+	// word.
 	FaultDrift = faultPrefix + "drift"
 	// FaultNotReady is the message with which the class is not Ready.
 	FaultNotReady = faultPrefix + "not-ready"
@@ -123,7 +124,8 @@ func offeringPatterns(text string) ([]cloudprovider.OfferingRef, error) {
 	for _, item := range strings.Split(text, ",") {
 		parts := strings.Split(strings.TrimSpace(item), ":")
 		if parts[0] == "" || len(parts) > 3 {
-			return nil, fmt.Errorf("%q is not an offering; write type:zone:capacity-type, such as m5.large:us-west-2a:spot or *:*:spot", item)
+			return nil, fmt.Errorf("%q is not an offering; write type:zone:capacity-type, such as "+
+				"m5.large:us-west-2a:spot or *:*:spot", item)
 		}
 		for _, part := range parts {
 			if err := pattern(part); err != nil {

@@ -41,7 +41,8 @@ func TestParseFaultsNamesTheMistake(t *testing.T) {
 			t.Errorf("%s=%q: error %v, want the annotation's name and %q", test.key, test.text, err, test.want)
 		}
 	}
-	if _, err := kwok.ParseFaults(map[string]string{"example.com/fault": "x", kwok.FaultNeverRegister: "false"}); err != nil {
+	if _, err := kwok.ParseFaults(map[string]string{"example.com/fault": "x",
+		kwok.FaultNeverRegister: "false"}); err != nil {
 		t.Errorf("annotations that are fine: %v", err)
 	}
 }
@@ -71,7 +72,8 @@ func TestNoCapacity(t *testing.T) {
 			t.Errorf("%s: %v", test.text, err)
 			continue
 		}
-		if got := instance.Labels[corev1.LabelTopologyZone] + ":" + instance.Labels[v1.CapacityTypeLabelKey]; got != test.want {
+		if got := instance.Labels[corev1.LabelTopologyZone] + ":" +
+			instance.Labels[v1.CapacityTypeLabelKey]; got != test.want {
 			t.Errorf("%s: launched %s, want %s", test.text, got, test.want)
 		}
 	}
@@ -188,8 +190,10 @@ func TestReadyCondition(t *testing.T) {
 		{"new", fresh, "True", kwok.ReasonReady, ""},
 		{"good", nodeClass(time.Minute, nil), "True", kwok.ReasonReady, ""},
 		{"negative delay", negative, "False", kwok.ReasonInvalidSpec, "spec.nodeRegistrationDelay is -1s"},
-		{"unreadable fault", annotated(kwok.FaultLaunchDelay, "soon"), "False", kwok.ReasonInvalidFault, kwok.FaultLaunchDelay},
-		{"not ready by fault", annotated(kwok.FaultNotReady, "no subnets"), "False", kwok.ReasonFaultNotReady, "no subnets"},
+		{"unreadable fault", annotated(kwok.FaultLaunchDelay, "soon"), "False", kwok.ReasonInvalidFault,
+			kwok.FaultLaunchDelay},
+		{"not ready by fault", annotated(kwok.FaultNotReady, "no subnets"), "False", kwok.ReasonFaultNotReady,
+			"no subnets"},
 		{"not ready by somebody else", theirs, "False", "Maintenance", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -197,7 +201,8 @@ func TestReadyCondition(t *testing.T) {
 			a := newAPI(test.class)
 			class := reconcile(t, a, provider(t, a))
 			ready := meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady)
-			if ready == nil || string(ready.Status) != test.status || ready.Reason != test.reason || !strings.Contains(ready.Message, test.message) {
+			if ready == nil || string(ready.Status) != test.status || ready.Reason != test.reason ||
+				!strings.Contains(ready.Message, test.message) {
 				t.Fatalf("Ready is %+v, want %s, %s, %q", ready, test.status, test.reason, test.message)
 			}
 			if test.reason != "Maintenance" && ready.ObservedGeneration != 3 {
@@ -240,7 +245,8 @@ func TestDisappear(t *testing.T) {
 	if _, err := p.Get(t.Context(), gone.ProviderID); !cloudprovider.IsNotFound(err) {
 		t.Errorf("gone-1 is still there: %v", err)
 	}
-	if n := getNode(t, a, "gone-1"); n == nil || n.Annotations["kwok.x-k8s.io/node"] != "" || n.Labels["kwok.x-k8s.io/node"] != "" {
+	if n := getNode(t, a, "gone-1"); n == nil || n.Annotations["kwok.x-k8s.io/node"] != "" ||
+		n.Labels["kwok.x-k8s.io/node"] != "" {
 		t.Errorf("the node of a dead machine must stay, without heartbeats: %+v", n)
 	}
 	if _, err := p.Get(t.Context(), spared.ProviderID); err != nil {

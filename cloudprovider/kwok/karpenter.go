@@ -16,14 +16,15 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// Karpenter's own kwok provider keeps no records: its instance is the Node, whose provider ID is kwok:// and the Node's name. A cluster
-// that Karpenter ran has such nodes, and they are instances here, too. Nothing is written on them until one is ended, so that
-// Karpenter finds them unchanged.
+// Karpenter's own kwok provider keeps no records: its instance is the Node, whose provider ID is kwok:// and the Node's
+// name. A cluster that Karpenter ran has such nodes, and they are instances here, too. Nothing is written on them until
+// one is ended, so that Karpenter finds them unchanged.
 
 const (
 	// partitionLabelKey is on every Node that Karpenter's provider makes.
 	partitionLabelKey = "kwok-partition"
-	// EndedAnnotationKey marks a Node of Karpenter's provider whose machine was ended. The Node itself goes when its finalizers let it.
+	// EndedAnnotationKey marks a Node of Karpenter's provider whose machine was ended. The Node itself goes when its
+	// finalizers let it.
 	EndedAnnotationKey = "tenon.sh/kwok-ended"
 )
 
@@ -49,7 +50,8 @@ func (s karpenterNodes) get(ctx context.Context, providerID string) (*corev1.Nod
 
 // isKarpenters reports whether the Node is an instance of Karpenter's provider that runs.
 func isKarpenters(n *corev1.Node) bool {
-	return n.Labels[partitionLabelKey] != "" && n.Spec.ProviderID == providerIDPrefix+n.Name && n.Annotations[EndedAnnotationKey] == ""
+	return n.Labels[partitionLabelKey] != "" && n.Spec.ProviderID == providerIDPrefix+n.Name &&
+		n.Annotations[EndedAnnotationKey] == ""
 }
 
 // list gives all instances.
@@ -84,13 +86,14 @@ func (s karpenterNodes) instance(ctx context.Context, n *corev1.Node) (*cloudpro
 	}
 	return &cloudprovider.Instance{
 		ProviderID: n.Spec.ProviderID, ClaimName: owner.ClaimName, ClaimUID: owner.ClaimUID,
-		Type: n.Labels[corev1.LabelInstanceTypeStable], Labels: n.Labels, Capacity: n.Status.Capacity, Allocatable: n.Status.Allocatable,
-		Price: price, CreatedAt: n.CreationTimestamp.Time,
+		Type: n.Labels[corev1.LabelInstanceTypeStable], Labels: n.Labels, Capacity: n.Status.Capacity,
+		Allocatable: n.Status.Allocatable,
+		Price:       price, CreatedAt: n.CreationTimestamp.Time,
 	}, nil
 }
 
-// ownerOf is the NodeClaim that the Node was launched for: its owner once it is registered. Before, its hostname is the name of the claim,
-// which may be gone, or be another of the same name.
+// ownerOf is the NodeClaim that the Node was launched for: its owner once it is registered. Before, its hostname is the
+// name of the claim, which may be gone, or be another of the same name.
 func (s karpenterNodes) ownerOf(ctx context.Context, n *corev1.Node) (cloudprovider.Owner, error) {
 	for _, o := range n.OwnerReferences {
 		if o.Kind == "NodeClaim" {

@@ -21,8 +21,10 @@ func karpentersNode(name string, claim *v1.NodeClaim) *corev1.Node {
 	room := corev1.ResourceList{"cpu": resource.MustParse("2")}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1.TerminationFinalizer},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim", Name: claim.Name, UID: claim.UID}},
-			Labels: map[string]string{"kwok-partition": "a", "eks-node-viewer/instance-price": "0.100000", corev1.LabelHostname: claim.Name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodeClaim",
+				Name: claim.Name, UID: claim.UID}},
+			Labels: map[string]string{"kwok-partition": "a", "eks-node-viewer/instance-price": "0.100000",
+				corev1.LabelHostname:           claim.Name,
 				corev1.LabelInstanceTypeStable: "s-2x-amd64-linux"}},
 		Spec:   corev1.NodeSpec{ProviderID: "kwok://" + name},
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
@@ -44,11 +46,13 @@ func TestInstancesThatKarpenterLaunched(t *testing.T) {
 		t.Fatalf("List = %v, %v; want one instance of Karpenter's and one of ours", all, err)
 	}
 	got, err := p.Get(t.Context(), n.Spec.ProviderID)
-	if err != nil || got.ClaimName != "general-1" || got.ClaimUID != string(owner.UID) || got.Type != "s-2x-amd64-linux" || got.Price != 0.1 ||
+	if err != nil || got.ClaimName != "general-1" || got.ClaimUID != string(owner.UID) ||
+		got.Type != "s-2x-amd64-linux" || got.Price != 0.1 ||
 		got.Capacity.Cpu().Value() != 2 || got.Terminating {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
-	if err := p.Delete(t.Context(), n.Spec.ProviderID, cloudprovider.Owner{ClaimName: "general-1", ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) {
+	if err := p.Delete(t.Context(), n.Spec.ProviderID, cloudprovider.Owner{ClaimName: "general-1",
+		ClaimUID: "another"}); !cloudprovider.IsNotOwned(err) {
 		t.Errorf("Delete for another claim: %v", err)
 	}
 	for range 2 { // a Node that somebody has deleted is still an instance
@@ -94,7 +98,8 @@ func TestInstancesWhoseLabelsAreGone(t *testing.T) {
 	if err := p.Delete(t.Context(), n.Spec.ProviderID, got.Owner()); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
-	if got, err := p.Get(t.Context(), nameless.Spec.ProviderID); err != nil || got.ClaimName != "" || got.ClaimUID != "" {
+	if got, err := p.Get(t.Context(), nameless.Spec.ProviderID); err != nil || got.ClaimName != "" ||
+		got.ClaimUID != "" {
 		t.Errorf("Get = %+v, %v; want an instance of nobody", got, err)
 	}
 }

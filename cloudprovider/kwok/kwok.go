@@ -105,17 +105,20 @@ func (p *Provider) InstanceTypes(_ context.Context, _ *v1.NodePool) ([]*cloudpro
 	return p.types, nil
 }
 
-// UnhealthyCondition is for tests of repair: whoever puts it on a node has the node replaced after half a minute. No kubelet takes it
-// away, and the node stays Ready, so that its pods leave as they would on a node that works.
+// UnhealthyCondition is for tests of repair: whoever puts it on a node has the node replaced after half a minute. No
+// kubelet takes it away, and the node stays Ready, so that its pods leave as they would on a node that works.
 const UnhealthyCondition corev1.NodeConditionType = "KWOKUnhealthy"
 
 // RepairPolicies implements cloudprovider.Provider.
 func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 	atOnce, soon := time.Duration(0), 45*time.Second
 	return []cloudprovider.RepairPolicy{
-		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
-		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute, TerminationGracePeriod: &atOnce},
-		{Type: UnhealthyCondition, Status: corev1.ConditionTrue, Toleration: 30 * time.Second, TerminationGracePeriod: &soon},
+		{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Toleration: 10 * time.Minute,
+			TerminationGracePeriod: &atOnce},
+		{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Toleration: 10 * time.Minute,
+			TerminationGracePeriod: &atOnce},
+		{Type: UnhealthyCondition, Status: corev1.ConditionTrue, Toleration: 30 * time.Second,
+			TerminationGracePeriod: &soon},
 	}
 }
 
@@ -149,12 +152,14 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 // nodeClass returns the class if it can be used.
 func (p *Provider) nodeClass(ctx context.Context, ref *v1.NodeClassReference) (*kwokv1alpha1.KWOKNodeClass, error) {
 	if ref == nil || ref.Group != kwokv1alpha1.Group || ref.Kind != kwokv1alpha1.Kind {
-		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf("spec.nodeClassRef must have group %s and kind %s", kwokv1alpha1.Group, kwokv1alpha1.Kind)}
+		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf(
+			"spec.nodeClassRef must have group %s and kind %s", kwokv1alpha1.Group, kwokv1alpha1.Kind)}
 	}
 	class := &kwokv1alpha1.KWOKNodeClass{}
 	err := p.classes.Get(ctx, types.NamespacedName{Name: ref.Name}, class)
 	if apierrors.IsNotFound(err) {
-		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it does not exist; create it or change spec.nodeClassRef.name"}
+		return nil, &cloudprovider.NotReadyError{NodeClass: ref.Name, Message: "it does not exist; create it or " +
+			"change spec.nodeClassRef.name"}
 	}
 	if err != nil {
 		return nil, cloudError("getting NodeClass "+ref.Name, err)

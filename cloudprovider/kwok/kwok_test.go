@@ -67,7 +67,8 @@ func TestNodeIsWhatWasBought(t *testing.T) {
 	a := newAPI(nodeClass(0, nil))
 	p := provider(t, a)
 	start(t, p)
-	instance := create(t, p, claim("general-1", in(corev1.LabelInstanceTypeStable, "m5.large"), in(corev1.LabelTopologyZone, "us-west-2b"),
+	instance := create(t, p, claim("general-1", in(corev1.LabelInstanceTypeStable, "m5.large"),
+		in(corev1.LabelTopologyZone, "us-west-2b"),
 		in(v1.CapacityTypeLabelKey, "on-demand"), in("example.com/team", "blue")))
 	if !strings.HasPrefix(instance.ProviderID, "kwok://general-1-") {
 		t.Errorf("provider ID %q", instance.ProviderID)
@@ -107,7 +108,8 @@ func TestNodeIsWhatWasBought(t *testing.T) {
 	if c := n.Status.Conditions; len(c) != 1 || c[0].Type != corev1.NodeReady || c[0].Status != corev1.ConditionFalse {
 		t.Errorf("conditions %v, want one: not ready yet", c)
 	}
-	if n.Status.Capacity.Cpu().Value() != 2 || n.Status.Allocatable.Cpu().MilliValue() != 1930 || n.Status.Allocatable.Pods().Value() != 29 {
+	if n.Status.Capacity.Cpu().Value() != 2 || n.Status.Allocatable.Cpu().MilliValue() != 1930 ||
+		n.Status.Allocatable.Pods().Value() != 29 {
 		t.Errorf("capacity %v, allocatable %v", n.Status.Capacity, n.Status.Allocatable)
 	}
 }
@@ -134,7 +136,8 @@ func TestNodeClassMustBeUsable(t *testing.T) {
 		{"without a condition", fresh, claim("c"), "no Ready condition"},
 		{"not ready", blocked, claim("c"), "the moon is wrong"},
 		{"of another cloud", nodeClass(0, nil), other, "kind KWOKNodeClass"},
-		{"with a fault that can't be read", nodeClass(0, map[string]string{kwok.FaultLaunchDelay: "soon"}), claim("c"), `"soon" is not a duration`},
+		{"with a fault that can't be read", nodeClass(0, map[string]string{kwok.FaultLaunchDelay: "soon"}), claim("c"),
+			`"soon" is not a duration`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.class.SetName(orDefault(test.class.GetName()))

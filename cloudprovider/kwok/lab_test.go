@@ -119,7 +119,8 @@ func hasTaint(n *corev1.Node, key string) bool {
 // TestNodeClassControllerOnARealCluster annotates a class as a user would and reads the answer.
 func TestNodeClassControllerOnARealCluster(t *testing.T) {
 	l, c := realAPI(t)
-	mgr, err := ctrl.NewManager(l.Config(), ctrl.Options{Scheme: newScheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(l.Config(), ctrl.Options{Scheme: newScheme(),
+		Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,9 @@ func TestNodeClassControllerOnARealCluster(t *testing.T) {
 	instance := create(t, p, claim("general-1"))
 	waitForNode(t, c, "general-1")
 	annotate(t, c, kwok.FaultLaunchDelay, "soon")
-	eventually(t, "a fault that can't be read makes the class not ready", func() bool { return readyReason(t, c) == kwok.ReasonInvalidFault })
+	eventually(t, "a fault that can't be read makes the class not ready", func() bool {
+		return readyReason(t, c) == kwok.ReasonInvalidFault
+	})
 	annotate(t, c, kwok.FaultLaunchDelay, "")
 	eventually(t, "without the fault it is ready", func() bool { return readyReason(t, c) == kwok.ReasonReady })
 

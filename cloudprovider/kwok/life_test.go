@@ -223,7 +223,8 @@ func TestDeleteWhileTheNodeJoins(t *testing.T) {
 	create(t, p, claim("general-1"))
 	eventually(t, "no node is left", func() bool {
 		records := &corev1.ConfigMapList{}
-		return a.Client.List(t.Context(), records) == nil && len(records.Items) == 0 && getNode(t, a, "general-1") == nil
+		return a.Client.List(t.Context(), records) == nil && len(records.Items) == 0 &&
+			getNode(t, a, "general-1") == nil
 	})
 	stop()
 	wantCounts(t, a, 0, 0)
@@ -239,7 +240,8 @@ func TestAnotherMachinesNodeIsLeftAlone(t *testing.T) {
 	if err := p.Delete(t.Context(), instance.ProviderID, instance.Owner()); err != nil {
 		t.Fatal(err)
 	}
-	if n := getNode(t, a, "general-1"); n == nil || n.Spec.ProviderID != foreign.Spec.ProviderID || !n.DeletionTimestamp.IsZero() {
+	if n := getNode(t, a, "general-1"); n == nil || n.Spec.ProviderID != foreign.Spec.ProviderID ||
+		!n.DeletionTimestamp.IsZero() {
 		t.Errorf("another machine's node was changed: %+v", n)
 	}
 }

@@ -78,7 +78,8 @@ func judge(class *kwokv1alpha1.KWOKNodeClass, faults FaultSet, faultErr error) m
 	switch {
 	case delay < 0:
 		ready.Reason = ReasonInvalidSpec
-		ready.Message = fmt.Sprintf("spec.nodeRegistrationDelay is %s; write a duration of zero or more, such as 30s", delay)
+		ready.Message = fmt.Sprintf("spec.nodeRegistrationDelay is %s; write a duration of zero or more, such as 30s",
+			delay)
 	case faultErr != nil:
 		ready.Reason, ready.Message = ReasonInvalidFault, faultErr.Error()
 	case faults.NotReady != "":
@@ -91,7 +92,8 @@ func judge(class *kwokv1alpha1.KWOKNodeClass, faults FaultSet, faultErr error) m
 
 // setReady writes the condition if it changes anything. A Ready condition that somebody else made false, for a reason
 // that is none of ours, is theirs to change back.
-func (r *NodeClassReconciler) setReady(ctx context.Context, class *kwokv1alpha1.KWOKNodeClass, ready metav1.Condition) error {
+func (r *NodeClassReconciler) setReady(ctx context.Context, class *kwokv1alpha1.KWOKNodeClass,
+	ready metav1.Condition) error {
 	have := meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady)
 	ours := []string{ReasonReady, ReasonInvalidSpec, ReasonInvalidFault, ReasonFaultNotReady}
 	if have != nil && have.Status == metav1.ConditionFalse && !slices.Contains(ours, have.Reason) {

@@ -21,8 +21,9 @@ type nodes struct {
 	api API
 }
 
-// node is the Node that the instance's kubelet would register. As every kubelet does, it says from the beginning that it is
-// not ready: of a node that says nothing Kubernetes thinks well, and takes away the taint with which it was created.
+// node is the Node that the instance's kubelet would register. As every kubelet does, it says from the beginning that
+// it is not ready: of a node that says nothing Kubernetes thinks well, and takes away the taint with which it was
+// created.
 func node(r *record) *corev1.Node {
 	labels := maps.Clone(r.NodeLabels)
 	if labels == nil {
@@ -46,7 +47,8 @@ func node(r *record) *corev1.Node {
 			Capacity:    r.Capacity,
 			Allocatable: r.Allocatable,
 			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "the machine is booting",
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+				Message:           "the machine is booting",
 				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 			}},
 		},
@@ -110,7 +112,8 @@ func (s nodes) silence(ctx context.Context, r *record) error {
 	if err != nil || found == nil {
 		return err
 	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%[1]q:null},"annotations":{%[1]q:null}}}`, kwokv1alpha1.KwokNodeLabelKey)
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%[1]q:null},"annotations":{%[1]q:null}}}`,
+		kwokv1alpha1.KwokNodeLabelKey)
 	err = s.api.Patch(ctx, found, client.RawPatch(types.MergePatchType, []byte(patch)))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return cloudError("silencing node "+r.nodeName(), err)

@@ -162,10 +162,12 @@ func (s records) list(ctx context.Context) ([]*record, error) {
 func readRecord(object *corev1.ConfigMap) (*record, error) {
 	r := &record{}
 	if err := json.Unmarshal([]byte(object.Data[instanceDataKey]), r); err != nil {
-		return nil, fmt.Errorf("reading ConfigMap %s/%s as an instance (delete it if it is none): %w", object.Namespace, object.Name, err)
+		return nil, fmt.Errorf("reading ConfigMap %s/%s as an instance (delete it if it is none): %w", object.Namespace,
+			object.Name, err)
 	}
 	if r.name() != object.Name {
-		return nil, fmt.Errorf("reading ConfigMap %s/%s: it describes instance %s; delete the ConfigMap", object.Namespace, object.Name, r.name())
+		return nil, fmt.Errorf("reading ConfigMap %s/%s: it describes instance %s; delete the ConfigMap",
+			object.Namespace, object.Name, r.name())
 	}
 	r.joined = object.Data[joinedDataKey] != ""
 	return r, nil

@@ -50,7 +50,8 @@ func newScheme() *runtime.Scheme {
 }
 
 func newAPI(objects ...client.Object) *api {
-	return &api{Client: fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).WithStatusSubresource(&kwokv1alpha1.KWOKNodeClass{}).Build()}
+	return &api{Client: fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
+		WithStatusSubresource(&kwokv1alpha1.KWOKNodeClass{}).Build()}
 }
 
 // interfere lets the function see every call from now on; nil ends it.
@@ -102,7 +103,8 @@ func (a *api) Delete(ctx context.Context, obj client.Object, opts ...client.Dele
 func nodeClass(delay time.Duration, annotations map[string]string) *kwokv1alpha1.KWOKNodeClass {
 	class := &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", Annotations: annotations}}
 	class.Spec.NodeRegistrationDelay.Duration = delay
-	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: "Ready"}}
+	class.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue,
+		Reason: "Ready"}}
 	return class
 }
 

@@ -30,7 +30,8 @@ func flags() *pflag.FlagSet { return operator.NewCommand(awscloud.New(), kwokclo
 // TestSettingsAreThoseOfTheProgram compares the page with the flags, in both directions, with their defaults.
 func TestSettingsAreThoseOfTheProgram(t *testing.T) {
 	documented := map[string]string{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z0-9-]+)` \\|([^|]*)\\|").FindAllStringSubmatch(reference(t, "settings.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `--([a-z0-9-]+)` \\|([^|]*)\\|").FindAllStringSubmatch(reference(t,
+		"settings.md"), -1) {
 		if _, twice := documented[m[1]]; twice {
 			t.Errorf("docs/reference/settings.md describes --%s twice", m[1])
 		}
@@ -48,7 +49,8 @@ func TestSettingsAreThoseOfTheProgram(t *testing.T) {
 		}
 		value, _, _ := strings.Cut(strings.TrimPrefix(told, "`"), "`")
 		if !sameSetting(value, flag.DefValue) {
-			t.Errorf("docs/reference/settings.md says that the default of --%s is %q; it is %q", flag.Name, value, flag.DefValue)
+			t.Errorf("docs/reference/settings.md says that the default of --%s is %q; it is %q", flag.Name, value,
+				flag.DefValue)
 		}
 	})
 	for name := range documented {

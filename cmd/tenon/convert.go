@@ -52,11 +52,13 @@ error names the file, the document, the field and the fix, and the command fails
 	f.BoolVarP(&o.recursive, "recursive", "R", false, "also read the folders in folders")
 	f.StringVarP(&o.output, "output", "o", "yaml", "yaml or json")
 	f.StringVar(&o.Cluster, "cluster-name", "",
-		"name of the cluster, which subnets, security groups and roles that a manifest does not give follow from; empty for the variable ${CLUSTER_NAME}, which Tenon knows and Karpenter does not")
+		"name of the cluster, which subnets, security groups and roles that a manifest does not give follow from; "+
+			"empty for the variable ${CLUSTER_NAME}, which Tenon knows and Karpenter does not")
 	f.StringVar(&o.InstanceProfile, "aws-default-instance-profile", "",
 		"instance profile of nodes whose manifest names none; empty for the role KarpenterNodeRole-CLUSTER")
 	f.BoolVar(&o.ProvisionerLabel, "provisioner-label", false,
-		"keep the label karpenter.sh/provisioner-name on nodes: nodes of Provisioners that Tenon runs then stay; Karpenter refuses it")
+		"keep the label karpenter.sh/provisioner-name on nodes: nodes of Provisioners that Tenon runs then stay; "+
+			"Karpenter refuses it")
 	return cmd
 }
 
@@ -76,7 +78,8 @@ func runConvert(o *convertOptions, in io.Reader, out, notes io.Writer) error {
 		return fmt.Errorf("nothing was printed:\n%w", errors.Join(errs...))
 	}
 	if result.Manifests == 0 {
-		return fmt.Errorf("no manifests: %s holds none (nothing in it has an apiVersion and a kind)", strings.Join(o.files, ", "))
+		return fmt.Errorf("no manifests: %s holds none (nothing in it has an apiVersion and a kind)",
+			strings.Join(o.files, ", "))
 	}
 	var text bytes.Buffer
 	if o.output == "json" {
@@ -146,7 +149,8 @@ func manifests(name string, recursive bool) ([]string, error) {
 		return nil, fmt.Errorf("finding the manifests: %w", err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s holds no manifests: no file in it ends in .yaml, .yml or .json (-R looks in its folders, too)",
+		return nil, fmt.Errorf("%s holds no manifests: no file in it ends in .yaml, .yml or .json (-R looks in its "+
+			"folders, too)",
 			name)
 	}
 	return out, nil

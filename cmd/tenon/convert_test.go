@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	oldManifest  = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: default}\nspec: {provider: {}}\n"
+	oldManifest = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: default}\nspec: " +
+		"{provider: {}}\n"
 	newManifest  = "apiVersion: v1\nkind: Namespace\nmetadata: {name:   a}\n"
 	badProvision = "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: bad}\nspec: {}\n"
 )
@@ -33,7 +34,8 @@ func TestConvertReadsStandardInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out, "kind: NodePool") || !strings.Contains(out, "role: KarpenterNodeRole-blue") || !strings.HasSuffix(out, "---\n"+newManifest) {
+	if !strings.Contains(out, "kind: NodePool") || !strings.Contains(out, "role: KarpenterNodeRole-blue") ||
+		!strings.HasSuffix(out, "---\n"+newManifest) {
 		t.Errorf("printed:\n%s", out)
 	}
 	if !strings.HasPrefix(notes, "note: standard input: document 1 (Provisioner default): ") {
@@ -43,7 +45,8 @@ func TestConvertReadsStandardInput(t *testing.T) {
 
 func TestConvertReadsFolders(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"b.yaml": oldManifest, "a.yml": newManifest, "in/c.json": `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`, "notes.txt": "not read"} {
+	for name, text := range map[string]string{"b.yaml": oldManifest, "a.yml": newManifest,
+		"in/c.json": `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c"}}`, "notes.txt": "not read"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -92,10 +95,12 @@ func TestConvertFails(t *testing.T) {
 		{"", []string{"-f", "-"}, "no manifests: - holds none"},
 		{"# a comment\n---\n", []string{"-f", "-"}, "no manifests: - holds none"},
 		{"{}", []string{"-f", "-"}, "no manifests: - holds none"},
-		{"Error from server (NotFound): provisioners \"x\" not found", []string{"-f", "-"}, "no manifests: - holds none"},
+		{"Error from server (NotFound): provisioners \"x\" not found", []string{"-f", "-"},
+			"no manifests: - holds none"},
 		{"apiVersion: v1\nkind: List\nitems: []\n", []string{"-f", "-"}, "no manifests: - holds none"},
 		{"", []string{"provisioner.yaml"}, "with -f"},
-		{newManifest + "---\n" + badProvision, []string{"-f", "-"}, "standard input: document 2 (Provisioner bad): spec.providerRef is missing; name the AWSNodeTemplate"},
+		{newManifest + "---\n" + badProvision, []string{"-f", "-"}, "standard input: document 2 (Provisioner bad): " +
+			"spec.providerRef is missing; name the AWSNodeTemplate"},
 	} {
 		out, _, err := converted(tc.in, tc.args...)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || out != "" {

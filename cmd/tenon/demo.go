@@ -48,7 +48,8 @@ takes one of them back in between.`,
 			return demo.Run(ctx, o)
 		},
 	}
-	cmd.Flags().StringVar(&cloud, "cloud", kwokcloud.Name, "kwok: the controller's own simulated cloud; aws: a simulated AWS account")
+	cmd.Flags().StringVar(&cloud, "cloud", kwokcloud.Name, "kwok: the controller's own simulated cloud; aws: a "+
+		"simulated AWS account")
 	cmd.Flags().StringVar(&o.Dir, "dir", ".demo", "directory of the demo: its lab and the controller's log")
 	cmd.Flags().IntVar(&o.Pods, "pods", 50, fmt.Sprintf("how many pods of 1 CPU, 1 to %d", demo.MaxPods))
 	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave everything running and say how to use it")

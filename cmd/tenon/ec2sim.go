@@ -34,9 +34,11 @@ then the one of the lab in .lab.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().String("dir", defaultLab, "directory of the lab; default: $"+labaws.DirVariable+", then "+defaultLab)
+	cmd.PersistentFlags().String("dir", defaultLab, "directory of the lab; default: $"+labaws.DirVariable+
+		", then "+defaultLab)
 	cmd.PersistentFlags().String("endpoint", "", "URL of the account; empty for the one of the lab")
-	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(), newSimSnapshot(), newSimShift(), newSimCredentials(),
+	cmd.AddCommand(newSimServe(), newSimMachines(), newSimCapacity(), newSimPrice(), newSimAMI(), newSimSubnet(),
+		newSimSnapshot(), newSimShift(), newSimCredentials(),
 		newSimReservation(), newSimPlacementGroup())
 	cmd.AddCommand(newSimHappenings()...)
 	cmd.AddCommand(newSimTrouble()...)
@@ -44,7 +46,8 @@ then the one of the lab in .lab.`,
 	return cmd
 }
 
-// belowZero says what is wrong with a number such as -1, which reads as a flag. No argument of these commands can be one.
+// belowZero says what is wrong with a number such as -1, which reads as a flag. No argument of these commands can be
+// one.
 func belowZero(_ *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -88,9 +91,11 @@ func simClient(cmd *cobra.Command) (control.Client, error) {
 		return control.Client{URL: at}, nil
 	}
 	if runs, err := lab.Runs(dir); err == nil && runs {
-		return control.Client{}, fmt.Errorf("the lab in %s has no simulated AWS account: start one with: tenon ec2sim serve --dir %s", dir, dir)
+		return control.Client{}, fmt.Errorf("the lab in %s has no simulated AWS account: start one with: tenon "+
+			"ec2sim serve --dir %s", dir, dir)
 	}
-	return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab up --cloud aws --dir %s", dir, dir)
+	return control.Client{}, fmt.Errorf("no simulated AWS account runs for the lab in %s: start both with: tenon lab "+
+		"up --cloud aws --dir %s", dir, dir)
 }
 
 // simDir is the directory of the lab; named says that a flag or the shell's variables name it.
@@ -198,7 +203,8 @@ func newSimMachines() *cobra.Command {
 				if !all && m.State == "terminated" {
 					continue
 				}
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.4f\t%s\t%s\t%s\n", m.ID, m.State, m.Type, m.Zone, m.CapacityType, m.Price, m.Image, m.Node, noteOf(m))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%.4f\t%s\t%s\t%s\n", m.ID, m.State, m.Type, m.Zone,
+					m.CapacityType, m.Price, m.Image, m.Node, noteOf(m))
 			}
 			return table.Flush()
 		}),

@@ -31,14 +31,18 @@ own has expired. "tenon ec2sim deny sts:AssumeRoleWithWebIdentity" keeps it from
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "list", Short: "List the keys and sessions", Args: cobra.NoArgs, RunE: simCall(listCredentials)}
-	expire := &cobra.Command{Use: "expire", Short: "Let all sessions expire now", Args: cobra.NoArgs, RunE: simCall(expireSessions)}
+	list := &cobra.Command{Use: "list", Short: "List the keys and sessions", Args: cobra.NoArgs,
+		RunE: simCall(listCredentials)}
+	expire := &cobra.Command{Use: "expire", Short: "Let all sessions expire now", Args: cobra.NoArgs,
+		RunE: simCall(expireSessions)}
 	remove := &cobra.Command{
-		Use:   "remove [KEY...]",
-		Short: "Take keys away, so that whoever signs with them is a stranger; without a name all static ones, such as the lab's",
-		RunE:  simCall(removeKeys),
+		Use: "remove [KEY...]",
+		Short: "Take keys away, so that whoever signs with them is a stranger; without a name all static ones, such " +
+			"as the lab's",
+		RunE: simCall(removeKeys),
 	}
-	restore := &cobra.Command{Use: "restore", Short: "Put all keys back that were removed", Args: cobra.NoArgs, RunE: simCall(restoreKeys)}
+	restore := &cobra.Command{Use: "restore", Short: "Put all keys back that were removed", Args: cobra.NoArgs,
+		RunE: simCall(restoreKeys)}
 	cmd.AddCommand(list, expire, remove, restore)
 	return cmd
 }
@@ -67,7 +71,8 @@ func expireSessions(cmd *cobra.Command, c control.Client, _ []string) error {
 	}
 	if n == 0 {
 		return errors.New("there is no session that could expire: the key of DIR/aws.env is static. " +
-			"Take it away with: tenon ec2sim credentials remove. For a session, run the controller with AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE (docs/tasks/lab.md)")
+			"Take it away with: tenon ec2sim credentials remove. For a session, run the controller with AWS_ROLE_ARN " +
+			"and AWS_WEB_IDENTITY_TOKEN_FILE (docs/tasks/lab.md)")
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "expired: %d\n", n)
 	return err
@@ -79,7 +84,9 @@ func removeKeys(cmd *cobra.Command, c control.Client, args []string) error {
 		if err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(k control.Credential) bool { return k.Session || k.State == control.KeyRemoved })
+		all = slices.DeleteFunc(all, func(k control.Credential) bool {
+			return k.Session || k.State == control.KeyRemoved
+		})
 		for _, k := range all {
 			args = append(args, k.ID)
 		}

@@ -38,10 +38,12 @@ matches counts. "tenon ec2sim capacity reset" makes everything available again.`
 			if err != nil || n < 0 {
 				return fmt.Errorf("%q is not a number of machines", args[3])
 			}
-			return c.SetCapacity(cmd.Context(), control.Capacity{Type: args[0], Zone: args[1], CapacityType: args[2], Total: n, Code: code})
+			return c.SetCapacity(cmd.Context(), control.Capacity{Type: args[0], Zone: args[1], CapacityType: args[2],
+				Total: n, Code: code})
 		}),
 	}
-	cmd.Flags().StringVar(&code, "code", "", "error code that refused launches get; empty for InsufficientInstanceCapacity")
+	cmd.Flags().StringVar(&code, "code", "", "error code that refused launches get; empty for "+
+		"InsufficientInstanceCapacity")
 	return cmd
 }
 
@@ -73,8 +75,9 @@ func newSimAMI() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	publish := &cobra.Command{
-		Use:     "publish FAMILY",
-		Short:   "Publish a new release of a family, which @latest then stands for: al2, al2023, bottlerocket, windows2019, windows2022, windows2025",
+		Use: "publish FAMILY",
+		Short: "Publish a new release of a family, which @latest then stands for: al2, al2023, bottlerocket, " +
+			"windows2019, windows2022, windows2025",
 		Example: "  tenon ec2sim ami publish al2023",
 		Args:    cobra.ExactArgs(1),
 		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
@@ -82,7 +85,8 @@ func newSimAMI() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "published %s %s: %s\n", release.Family, release.Version, strings.Join(release.Images, " "))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "published %s %s: %s\n", release.Family, release.Version,
+				strings.Join(release.Images, " "))
 			return err
 		}),
 	}
@@ -94,7 +98,8 @@ func newSimAMI() *cobra.Command {
 			return printImages(cmd, c)
 		}),
 	}
-	cmd.AddCommand(publish, list, simEach("deprecate AMI...", "Mark images as deprecated", http.MethodPost, "images", "/deprecate"),
+	cmd.AddCommand(publish, list, simEach("deprecate AMI...", "Mark images as deprecated", http.MethodPost, "images",
+		"/deprecate"),
 		simEach("remove AMI...", "Remove images", http.MethodDelete, "images", ""))
 	return cmd
 }

@@ -22,34 +22,39 @@ func newSimSubnet() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "list", Short: "List the subnets", Args: cobra.NoArgs, RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
-		var all []struct {
-			ID, Zone, CIDR string
-			Free           int
-		}
-		if err := c.Do(cmd.Context(), http.MethodGet, "subnets", nil, &all); err != nil {
-			return err
-		}
-		table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "SUBNET\tZONE\tRANGE\tFREE")
-		for _, s := range all {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", s.ID, s.Zone, s.CIDR, s.Free)
-		}
-		return table.Flush()
-	})}
-	free := &cobra.Command{Use: "free SUBNET ADDRESSES", Short: "Say how many addresses are free", Args: cobra.ExactArgs(2), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-		n, err := strconv.Atoi(args[1])
-		if err != nil || n < 0 {
-			return fmt.Errorf("%q is not a number of addresses", args[1])
-		}
-		return c.Do(cmd.Context(), http.MethodPost, "subnets/"+url.PathEscape(args[0]), map[string]int{"free": n}, nil)
-	})}
-	remove := &cobra.Command{Use: "remove SUBNET", Short: "Remove a subnet", Args: cobra.ExactArgs(1), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-		return c.Do(cmd.Context(), http.MethodDelete, "subnets/"+url.PathEscape(args[0]), nil, nil)
-	})}
-	restore := &cobra.Command{Use: "restore SUBNET", Short: "Put a subnet back that was removed, as it was", Args: cobra.ExactArgs(1), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
-		return c.Do(cmd.Context(), http.MethodPost, "subnets/"+url.PathEscape(args[0])+"/restore", nil, nil)
-	})}
+	list := &cobra.Command{Use: "list", Short: "List the subnets", Args: cobra.NoArgs,
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, _ []string) error {
+			var all []struct {
+				ID, Zone, CIDR string
+				Free           int
+			}
+			if err := c.Do(cmd.Context(), http.MethodGet, "subnets", nil, &all); err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "SUBNET\tZONE\tRANGE\tFREE")
+			for _, s := range all {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%d\n", s.ID, s.Zone, s.CIDR, s.Free)
+			}
+			return table.Flush()
+		})}
+	free := &cobra.Command{Use: "free SUBNET ADDRESSES", Short: "Say how many addresses are free",
+		Args: cobra.ExactArgs(2), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil || n < 0 {
+				return fmt.Errorf("%q is not a number of addresses", args[1])
+			}
+			return c.Do(cmd.Context(), http.MethodPost, "subnets/"+url.PathEscape(args[0]), map[string]int{"free": n},
+				nil)
+		})}
+	remove := &cobra.Command{Use: "remove SUBNET", Short: "Remove a subnet", Args: cobra.ExactArgs(1),
+		RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			return c.Do(cmd.Context(), http.MethodDelete, "subnets/"+url.PathEscape(args[0]), nil, nil)
+		})}
+	restore := &cobra.Command{Use: "restore SUBNET", Short: "Put a subnet back that was removed, as it was",
+		Args: cobra.ExactArgs(1), RunE: simCall(func(cmd *cobra.Command, c control.Client, args []string) error {
+			return c.Do(cmd.Context(), http.MethodPost, "subnets/"+url.PathEscape(args[0])+"/restore", nil, nil)
+		})}
 	cmd.AddCommand(list, free, remove, restore)
 	return cmd
 }

@@ -28,8 +28,10 @@ that "add" prints. One that was removed is listed as cancelled; its instances go
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "list", Short: "List the capacity reservations", Args: cobra.NoArgs, RunE: simCall(listReservations)}
-	cmd.AddCommand(newSimReserve(), list, simEach("interrupt RESERVATION...", "Warn the instances of reservations, and end them when the warning is over", http.MethodPost, "reservations", "/interrupt"),
+	list := &cobra.Command{Use: "list", Short: "List the capacity reservations", Args: cobra.NoArgs,
+		RunE: simCall(listReservations)}
+	cmd.AddCommand(newSimReserve(), list, simEach("interrupt RESERVATION...", "Warn the instances of reservations, "+
+		"and end them when the warning is over", http.MethodPost, "reservations", "/interrupt"),
 		simEach("remove RESERVATION...", "Cancel reservations", http.MethodDelete, "reservations", ""))
 	return cmd
 }
@@ -81,7 +83,8 @@ func listReservations(cmd *cobra.Command, c control.Client, _ []string) error {
 		if r.Ends != nil {
 			ends = r.Ends.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Type, r.Zone, r.Count, r.Free, r.Platform, r.Kind, r.Match, ends, tagText(r.Tags))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Type, r.Zone, r.Count,
+			r.Free, r.Platform, r.Kind, r.Match, ends, tagText(r.Tags))
 	}
 	return table.Flush()
 }
@@ -96,8 +99,10 @@ func newSimPlacementGroup() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	list := &cobra.Command{Use: "list", Short: "List the placement groups", Args: cobra.NoArgs, RunE: simCall(listGroups)}
-	remove := simEach("remove GROUP...", "Remove placement groups without instances, by name or id", http.MethodDelete, "placement-groups", "")
+	list := &cobra.Command{Use: "list", Short: "List the placement groups", Args: cobra.NoArgs,
+		RunE: simCall(listGroups)}
+	remove := simEach("remove GROUP...", "Remove placement groups without instances, by name or id", http.MethodDelete,
+		"placement-groups", "")
 	cmd.AddCommand(newSimGroup(), list, remove)
 	return cmd
 }
@@ -123,7 +128,8 @@ func newSimGroup() *cobra.Command {
 			return err
 		}),
 	}
-	cmd.Flags().Int32Var(&in.Partitions, "partitions", 0, "partitions of a group of the strategy partition, 1 to 7; 7 if it is not given")
+	cmd.Flags().Int32Var(&in.Partitions, "partitions", 0, "partitions of a group of the strategy partition, 1 to 7; "+
+		"7 if it is not given")
 	cmd.Flags().StringToStringVar(&in.Tags, "tag", nil, "a tag as KEY=VALUE; may be given more than once")
 	return cmd
 }
@@ -136,7 +142,8 @@ func listGroups(cmd *cobra.Command, c control.Client, _ []string) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "GROUP\tNAME\tSTRATEGY\tPARTITIONS\tMACHINES\tTAGS")
 	for _, g := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", g.ID, g.Name, g.Strategy, g.Partitions, g.Machines, tagText(g.Tags))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", g.ID, g.Name, g.Strategy, g.Partitions, g.Machines,
+			tagText(g.Tags))
 	}
 	return table.Flush()
 }

@@ -57,7 +57,8 @@ func (s *sim) must(args ...string) string {
 func TestEC2SimChangesTheAccount(t *testing.T) {
 	s := newSim(t)
 	before := len(s.World.Images())
-	if out := s.must("ami", "publish", "al2023"); !strings.HasPrefix(out, "published al2023 v") || len(s.World.Images()) <= before {
+	if out := s.must("ami", "publish", "al2023"); !strings.HasPrefix(out, "published al2023 v") ||
+		len(s.World.Images()) <= before {
 		t.Errorf("publish said %q; %d images, before %d", out, len(s.World.Images()), before)
 	}
 	if out := s.must("ami", "list"); !strings.Contains(out, "amazon-eks-node-al2023-x86_64-standard-") {
@@ -111,7 +112,8 @@ func TestEC2SimFindsTheAccountOfTheShell(t *testing.T) {
 	if err := simMachines(t); err != nil {
 		t.Errorf("with %s: %v", endpointVariable, err)
 	}
-	if err := simMachines(t, "--dir", "elsewhere"); err == nil || !strings.Contains(err.Error(), "the lab in elsewhere") {
+	if err := simMachines(t, "--dir", "elsewhere"); err == nil || !strings.Contains(err.Error(),
+		"the lab in elsewhere") {
 		t.Errorf("a flag counts more than the variables: %v", err)
 	}
 	t.Setenv(endpointVariable, "https://ec2.example.com")
@@ -219,7 +221,8 @@ func TestEC2SimSaysWhatIsWrong(t *testing.T) {
 	cmd := newEC2SimCommand()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"machines", "--dir", t.TempDir()})
-	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "tenon lab up --cloud aws") {
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"tenon lab up --cloud aws") {
 		t.Errorf("without a lab: %v", err)
 	}
 }
@@ -274,7 +277,8 @@ func TestEC2SimUndoes(t *testing.T) {
 	if out := s.must("credentials", "expire"); out != "expired: 1\n" {
 		t.Errorf("expire said %q", out)
 	}
-	if out := s.must("credentials", "list"); !strings.Contains(out, "ASIASESSION") || !strings.Contains(out, "expired") {
+	if out := s.must("credentials", "list"); !strings.Contains(out, "ASIASESSION") || !strings.Contains(out,
+		"expired") {
 		t.Errorf("list said %q", out)
 	}
 	if _, err := s.run("credentials", "expire"); err == nil {
@@ -295,11 +299,14 @@ func TestEC2SimUndoes(t *testing.T) {
 // Reservations and placement groups are made, listed as they were made, and removed.
 func TestEC2SimReserves(t *testing.T) {
 	s := newSim(t)
-	id := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2a", "2", "--tag", "team=blue", "--tag", "stage=test"))
-	win := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2b", "1", "--platform", "Windows", "--targeted", "--for", "24h"))
+	id := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2a", "2", "--tag", "team=blue", "--tag",
+		"stage=test"))
+	win := strings.TrimSpace(s.must("reservation", "add", "m5.large", "us-west-2b", "1", "--platform", "Windows",
+		"--targeted", "--for", "24h"))
 	lines := strings.Split(s.must("reservation", "list"), "\n")
 	for _, want := range [][]string{
-		{id, "active", "m5.large", "us-west-2a", "2", "2", "Linux/UNIX", "default", "open", "never", "stage=test,team=blue"},
+		{id, "active", "m5.large", "us-west-2a", "2", "2", "Linux/UNIX", "default", "open", "never",
+			"stage=test,team=blue"},
 		{win, "active", "m5.large", "us-west-2b", "1", "1", "Windows", "default", "targeted"},
 	} {
 		if !slices.ContainsFunc(lines, func(line string) bool {
@@ -319,16 +326,19 @@ func TestEC2SimReserves(t *testing.T) {
 	s.must("placementgroup", "add", "apart", "partition")
 	s.must("placementgroup", "add", "spread", "spread")
 	out := s.must("placementgroup", "list")
-	for _, want := range []string{near + "  near    cluster    0           0         team=blue", "apart   partition  7", "spread  spread     0"} {
+	for _, want := range []string{near + "  near    cluster    0           0         team=blue", "apart   partition  7",
+		"spread  spread     0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if _, err := s.run("placementgroup", "add", "near", "spread"); err == nil || !strings.Contains(err.Error(), `a placement group "near" already`) {
+	if _, err := s.run("placementgroup", "add", "near", "spread"); err == nil || !strings.Contains(err.Error(),
+		`a placement group "near" already`) {
 		t.Errorf("the same name again: %v", err)
 	}
 	s.must("placementgroup", "remove", near, "apart")
-	if out := s.must("placementgroup", "list"); strings.Contains(out, "near") || strings.Contains(out, "apart") || !strings.Contains(out, "spread") {
+	if out := s.must("placementgroup", "list"); strings.Contains(out, "near") || strings.Contains(out, "apart") ||
+		!strings.Contains(out, "spread") {
 		t.Errorf("two removed, there are\n%s", out)
 	}
 }

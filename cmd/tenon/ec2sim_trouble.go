@@ -109,7 +109,8 @@ func pickMachines(f *pflag.FlagSet, in *control.Pick) error {
 // newSimTrouble are the things that go wrong with calls.
 func newSimTrouble() []*cobra.Command {
 	return []*cobra.Command{newSimFail(), newSimThrottle(),
-		newSimPermission("deny", "Take permissions away", "ec2:CreateFleet"), newSimPermission("allow", "Give permissions back", "ec2:CreateFleet"),
+		newSimPermission("deny", "Take permissions away", "ec2:CreateFleet"), newSimPermission("allow",
+			"Give permissions back", "ec2:CreateFleet"),
 		newSimList(), newSimCalls()}
 }
 
@@ -184,7 +185,8 @@ func newSimPermission(verb, short, example string) *cobra.Command {
 				if _, _, err := split(action); err != nil {
 					return err
 				}
-				if err := c.Do(cmd.Context(), http.MethodPost, "permissions/"+verb, map[string]string{"action": action}, nil); err != nil {
+				if err := c.Do(cmd.Context(), http.MethodPost, "permissions/"+verb, map[string]string{"action": action},
+					nil); err != nil {
 					return err
 				}
 			}

@@ -31,7 +31,8 @@ The executable is built from source the first time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String("dir", ".lab", "directory of the lab: state, logs and DIR/kubeconfig")
-	cmd.AddCommand(newLabUp(), newLabSystem(), newLabDown(), newLabStatus(), newLabRestart(), newLabKubectl(), newLabBuild())
+	cmd.AddCommand(newLabUp(), newLabSystem(), newLabDown(), newLabStatus(), newLabRestart(), newLabKubectl(),
+		newLabBuild())
 	return cmd
 }
 
@@ -114,7 +115,8 @@ func newLabStatus() *cobra.Command {
 				return err
 			}
 			if account, ok, err := labaws.Running(dir); err == nil && ok {
-				fmt.Fprintf(cmd.OutOrStdout(), "a simulated AWS account (pid %d) answers at %s\n\n", account.PID, account.URL)
+				fmt.Fprintf(cmd.OutOrStdout(), "a simulated AWS account (pid %d) answers at %s\n\n", account.PID,
+					account.URL)
 			}
 			if pid, err := labpods.Running(dir); err == nil && pid != 0 {
 				fmt.Fprintf(cmd.OutOrStdout(), "the pods of the system nodes run (pid %d)\n\n", pid)

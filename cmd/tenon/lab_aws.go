@@ -32,13 +32,15 @@ type labCloud struct {
 }
 
 func (c *labCloud) register(f *pflag.FlagSet) {
-	f.StringVar(&c.name, "cloud", kwokcloud.Name, "kwok: nodes are made by the controller's simulated cloud; aws: a simulated AWS account runs beside the lab")
+	f.StringVar(&c.name, "cloud", kwokcloud.Name, "kwok: nodes are made by the controller's simulated cloud; aws: a "+
+		"simulated AWS account runs beside the lab")
 	c.registerAccount(f)
 }
 
 // registerAccount adds what an account is like.
 func (c *labCloud) registerAccount(f *pflag.FlagSet) {
-	f.StringVar(&c.Cluster, "cluster-name", "lab", "name of the cluster: the account's network is tagged karpenter.sh/discovery with it")
+	f.StringVar(&c.Cluster, "cluster-name", "lab", "name of the cluster: the account's network is tagged "+
+		"karpenter.sh/discovery with it")
 	f.StringVar(&c.Region, "region", "us-west-2", "region of the account")
 	f.DurationVar(&c.Boot, "boot", 2*time.Second, "how long an instance is pending before it runs")
 	f.DurationVar(&c.Join, "join", 3*time.Second, "how long a running instance takes to join the lab as a node")
@@ -89,7 +91,8 @@ func (c *labCloud) validateAccount() error {
 
 // args are the flags that tell another process the same.
 func (c *labCloud) args() []string {
-	return []string{"--cluster-name=" + c.Cluster, "--region=" + c.Region, "--boot=" + c.Boot.String(), "--join=" + c.Join.String(),
+	return []string{"--cluster-name=" + c.Cluster, "--region=" + c.Region, "--boot=" + c.Boot.String(), "--join=" +
+		c.Join.String(),
 		"--shutdown=" + c.Shutdown.String(), "--spot-warning=" + c.Warning.String()}
 }
 

@@ -57,7 +57,8 @@ It works on Linux, where each pod has a loopback address to itself.`,
 	}
 	cmd.Flags().IntVar(&o.nodes, "nodes", 2, "how many nodes, each in a zone of its own")
 	cmd.Flags().StringVar(&o.region, "region", "us-west-2", "region of their zones")
-	cmd.Flags().StringVar(&o.controller, "controller", "", "executable that Tenon's image stands for, such as bin/controller; empty for this one")
+	cmd.Flags().StringVar(&o.controller, "controller", "", "executable that Tenon's image stands for, such as "+
+		"bin/controller; empty for this one")
 	cmd.Flags().BoolVar(&detach, "detach", false, "return when the nodes are ready and leave them running")
 	return cmd
 }
@@ -93,10 +94,12 @@ func (o *systemOptions) validate() error {
 	return nil
 }
 
-// serveSystem runs the pods of the system nodes until the context ends or the lab does. In a lab with a simulated AWS account the pods
-// get the account's variables, as EKS gives them.
+// serveSystem runs the pods of the system nodes until the context ends or the lab does. In a lab with a simulated AWS
+// account the pods get the account's variables, as EKS gives them.
 func serveSystem(ctx context.Context, dir string, s systemOptions, out io.Writer) error {
-	o := labpods.Options{Executable: s.controller, Log: func(format string, args ...any) { fmt.Fprintf(out, "system: "+format+"\n", args...) }}
+	o := labpods.Options{Executable: s.controller, Log: func(format string, args ...any) {
+		fmt.Fprintf(out, "system: "+format+"\n", args...)
+	}}
 	for _, letter := range labZones[:s.nodes] {
 		o.Zones = append(o.Zones, s.region+string(letter))
 	}
@@ -135,7 +138,8 @@ func detachSystem(ctx context.Context, dir string, s systemOptions, out io.Write
 		return fmt.Errorf("opening the log of the system nodes: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	serve := exec.Command(executable, "lab", "system", "--dir="+absolute, fmt.Sprintf("--nodes=%d", s.nodes), "--region="+s.region, "--controller="+s.controller)
+	serve := exec.Command(executable, "lab", "system", "--dir="+absolute, fmt.Sprintf("--nodes=%d", s.nodes),
+		"--region="+s.region, "--controller="+s.controller)
 	serve.Stdout, serve.Stderr = log, log
 	serve.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := serve.Start(); err != nil {

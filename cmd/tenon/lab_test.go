@@ -76,7 +76,8 @@ func TestLabIsNotBuiltForNothing(t *testing.T) {
 }
 
 func TestLabRefusesStrayArguments(t *testing.T) {
-	for _, args := range [][]string{{"up", "now"}, {"down", "x"}, {"status", "x"}, {"build", "x"}, {"up", "--nope"}, {"sideways"}} {
+	for _, args := range [][]string{{"up", "now"}, {"down", "x"}, {"status", "x"}, {"build", "x"}, {"up", "--nope"},
+		{"sideways"}} {
 		cmd := newLabCommand()
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(args)

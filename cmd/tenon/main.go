@@ -1,5 +1,5 @@
-// Command tenon is a just-in-time node autoscaler for Kubernetes, and the lab to try it in. In a cluster runs cmd/controller, which is
-// its command "controller" alone.
+// Command tenon is a just-in-time node autoscaler for Kubernetes, and the lab to try it in. In a cluster runs
+// cmd/controller, which is its command "controller" alone.
 package main
 
 import (
@@ -25,9 +25,10 @@ func newControllerCommand() *cobra.Command {
 
 func newRootCommand() (root, controller *cobra.Command) {
 	root = &cobra.Command{
-		Use:           "tenon",
-		Short:         "Just-in-time nodes for Kubernetes",
-		Long:          "Tenon watches for pods that can't be placed, launches the cheapest nodes that fit them, and removes nodes that nobody needs.",
+		Use:   "tenon",
+		Short: "Just-in-time nodes for Kubernetes",
+		Long: "Tenon watches for pods that can't be placed, launches the cheapest nodes that fit them, and " +
+			"removes nodes that nobody needs.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version.Name(),

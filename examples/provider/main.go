@@ -1,4 +1,5 @@
-// Command provider is the controller for a cloud of one's own: here a fleet of pretend machines. docs/tasks/provider.md walks through it.
+// Command provider is the controller for a cloud of one's own: here a fleet of pretend machines. docs/tasks/provider.md
+// walks through it.
 package main
 
 import (

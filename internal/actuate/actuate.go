@@ -60,7 +60,8 @@ type result struct {
 func (a *Actor) Do(ctx context.Context, c command.Command) command.Outcome {
 	r, err := a.do(ctx, c)
 	return command.Outcome{
-		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal, Unavailable: r.unavailable, InstanceGone: r.instanceGone, RetryAfter: r.retryAfter, Unsure: r.unsure,
+		Command: c, At: a.Now(), Err: err, Writes: r.writes, Refused: r.refused, Refusal: r.refusal,
+		Unavailable: r.unavailable, InstanceGone: r.instanceGone, RetryAfter: r.retryAfter, Unsure: r.unsure,
 	}
 }
 
@@ -131,13 +132,17 @@ func (a *Actor) editClaim(ctx context.Context, name string, edit func(*v1.NodeCl
 // editClaimStatus changes a claim's status.
 func (a *Actor) editClaimStatus(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
 	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
-		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
+			client.MergeFromWithOptimisticLock{}))
 	})
 }
 
-func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeClaim), patch func(claim *v1.NodeClaim, base client.Object) error) ([]command.Write, error) {
+func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeClaim), patch func(claim *v1.NodeClaim,
+	base client.Object) error) ([]command.Write, error) {
 	claim := &v1.NodeClaim{}
-	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error { return patch(claim, base) })
+	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+		return patch(claim, base)
+	})
 	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
@@ -151,7 +156,8 @@ const (
 )
 
 // edit reads, changes and patches an object, reading live after the first conflict.
-func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change func(), patch func(base client.Object) error) error {
+func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change func(),
+	patch func(base client.Object) error) error {
 	var reader client.Reader = a.Client
 	var err error
 	for try := 1; ; try++ {
@@ -167,7 +173,8 @@ func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change
 	return nil
 }
 
-func (a *Actor) editOnce(ctx context.Context, reader client.Reader, name string, obj client.Object, change func(), patch func(base client.Object) error) error {
+func (a *Actor) editOnce(ctx context.Context, reader client.Reader, name string, obj client.Object, change func(),
+	patch func(base client.Object) error) error {
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
 		return err
 	}

@@ -55,7 +55,9 @@ func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) 
 		t.Fatal(err)
 	}
 	api := clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string {
+			return []string{o.(*corev1.Pod).Spec.NodeName}
+		}).
 		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}).WithInterceptorFuncs(faults).Build()
 	cloud := fake.NewCloud()
 	names := &resource.Names{}
@@ -86,7 +88,8 @@ func (s *stage) instances() int {
 
 func ours(name string) *v1.NodeClaim {
 	return &v1.NodeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-1", Finalizers: []string{v1.TerminationFinalizer}, Labels: map[string]string{v1.NodePoolLabelKey: "default"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-1", Finalizers: []string{v1.TerminationFinalizer},
+			Labels: map[string]string{v1.NodePoolLabelKey: "default"}},
 		Spec: v1.NodeClaimSpec{
 			NodeClassRef: &v1.NodeClassReference{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"},
 			Taints:       []v1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}},
@@ -97,10 +100,13 @@ func ours(name string) *v1.NodeClaim {
 func TestCreateClaimTwiceIsOnce(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{})
 	c := command.CreateClaim{
-		Name: "default-x", Pool: "default", PoolUID: "p", Labels: cluster.LabelsOf(map[string]string{v1.NodePoolLabelKey: "default", v1.NodeRegisteredLabelKey: "true"}),
-		Template:     cluster.Template{ExpireAfter: "Never", NodeClass: cluster.ClassRef{Group: "g", Kind: "K", Name: "n"}},
+		Name: "default-x", Pool: "default", PoolUID: "p",
+		Labels: cluster.LabelsOf(map[string]string{v1.NodePoolLabelKey: "default", v1.NodeRegisteredLabelKey: "true"}),
+		Template: cluster.Template{ExpireAfter: "Never", NodeClass: cluster.ClassRef{Group: "g", Kind: "K",
+			Name: "n"}},
 		Requirements: require.Set{}.With("zone", require.Only("a", "b")).WithMin("zone", 2),
-		Requests:     resource.Vector{resource.CPU: 1500, resource.Pods: 2}, Seats: []cluster.Seat{{Class: "k", Count: 2}},
+		Requests:     resource.Vector{resource.CPU: 1500, resource.Pods: 2},
+		Seats:        []cluster.Seat{{Class: "k", Count: 2}},
 	}
 	for range 2 {
 		out := s.do(c)
@@ -110,7 +116,8 @@ func TestCreateClaimTwiceIsOnce(t *testing.T) {
 	}
 	claim := s.claim("default-x")
 	cpu := claim.Spec.Resources.Requests[corev1.ResourceCPU]
-	if cpu.String() != "1500m" || claim.Spec.ExpireAfter.String() != "Never" || *claim.Spec.Requirements[0].MinValues != 2 ||
+	if cpu.String() != "1500m" || claim.Spec.ExpireAfter.String() != "Never" ||
+		*claim.Spec.Requirements[0].MinValues != 2 ||
 		claim.Annotations[cluster.SeatsAnnotation] != "k:2" || claim.OwnerReferences[0].Name != "default" {
 		t.Errorf("the claim is %+v", claim)
 	}
@@ -128,7 +135,8 @@ func TestCreateClaimWaitsForANamesakeToGo(t *testing.T) {
 	gone.DeletionTimestamp = &now
 	s := newStage(t, interceptor.Funcs{}, gone)
 	out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}})
-	if out.Err == nil || out.Err.Error() != "creating NodeClaim default-x: a claim of the same name is still being deleted" {
+	if out.Err == nil || out.Err.Error() != "creating NodeClaim default-x: a claim of the same name is still being "+
+		"deleted" {
 		t.Errorf("outcome %v", out.Err)
 	}
 }
@@ -139,7 +147,8 @@ func TestLaunchWritesDownWhatItGot(t *testing.T) {
 		t.Fatal(out.Err)
 	}
 	claim := s.claim("a")
-	if claim.Status.ProviderID == "" || claim.Labels[corev1.LabelInstanceTypeStable] == "" || claim.Status.Allocatable.Cpu().IsZero() ||
+	if claim.Status.ProviderID == "" || claim.Labels[corev1.LabelInstanceTypeStable] == "" ||
+		claim.Status.Allocatable.Cpu().IsZero() ||
 		!meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
 		t.Errorf("labels %v, status %+v", claim.Labels, claim.Status)
 	}
@@ -165,7 +174,8 @@ func TestAnEstimatedPriceIsTold(t *testing.T) {
 		want := ""
 		if estimated {
 			s.actor.Cloud = guessing{s.actor.Cloud}
-			want = "nobody has told the price of m9.large; it is estimated at $0.1250 an hour from what other instance types cost"
+			want = "nobody has told the price of m9.large; it is estimated at $0.1250 an hour from what other " +
+				"instance types cost"
 		}
 		if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
 			t.Fatal(out.Err)
@@ -199,10 +209,12 @@ func TestLaunchKeepsTheProvidersAnnotations(t *testing.T) {
 	}
 }
 
-// TestLaunchedClaimHasItsLabels fails the write of the labels: the claim must not count as Launched, or nobody would write them.
+// TestLaunchedClaimHasItsLabels fails the write of the labels: the claim must not count as Launched, or nobody would
+// write them.
 func TestLaunchedClaimHasItsLabels(t *testing.T) {
 	lost := true
-	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
+		p client.Patch, opts ...client.PatchOption) error {
 		if lost {
 			return errors.New("the connection was reset")
 		}
@@ -218,7 +230,8 @@ func TestLaunchedClaimHasItsLabels(t *testing.T) {
 	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if claim := s.claim("a"); claim.Labels[corev1.LabelInstanceTypeStable] == "" || !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
+	if claim := s.claim("a"); claim.Labels[corev1.LabelInstanceTypeStable] == "" ||
+		!meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeLaunched) {
 		t.Errorf("after another try: labels %v, status %+v", claim.Labels, claim.Status)
 	}
 }
@@ -226,7 +239,8 @@ func TestLaunchedClaimHasItsLabels(t *testing.T) {
 // TestLaunchWhoseAnswerIsLost fails every status write after the instance was started: the next try finds the instance.
 func TestLaunchWhoseAnswerIsLost(t *testing.T) {
 	lost := true
-	s := newStage(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	s := newStage(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string,
+		obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if lost {
 			return errors.New("the connection was reset")
 		}
@@ -252,7 +266,8 @@ func TestRefusedLaunchIsACondition(t *testing.T) {
 	}
 	for _, kind := range types {
 		for _, o := range kind.Offerings {
-			s.cloud.Exhaust(cloudprovider.OfferingRef{Type: kind.Name, Zone: o.Labels[corev1.LabelTopologyZone], CapacityType: o.Labels[v1.CapacityTypeLabelKey]})
+			s.cloud.Exhaust(cloudprovider.OfferingRef{Type: kind.Name, Zone: o.Labels[corev1.LabelTopologyZone],
+				CapacityType: o.Labels[v1.CapacityTypeLabelKey]})
 		}
 	}
 	out := s.do(command.LaunchInstance{Claim: "a"})
@@ -274,7 +289,8 @@ type passing struct{ cloudprovider.Instances }
 func (p passing) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	i, err := p.Instances.Create(ctx, claim)
 	if err == nil {
-		i.Refused = []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Why: "Full: free some"}}
+		i.Refused = []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1",
+			Why: "Full: free some"}}
 	}
 	return i, err
 }
@@ -283,7 +299,8 @@ func TestRefusalsOnTheWayAreTold(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.actor.Cloud = passing{s.actor.Cloud}
 	out := s.do(command.LaunchInstance{Claim: "a"})
-	want := []command.UnavailableOffering{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1", Advice: "Full: free some"}}
+	want := []command.UnavailableOffering{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1",
+		Advice: "Full: free some"}}
 	if out.Err != nil || out.Refused || !slices.Equal(out.Unavailable, want) {
 		t.Errorf("outcome %+v", out)
 	}
@@ -296,7 +313,8 @@ func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
 		t.Fatalf("outcome %+v", out)
 	}
 	c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeLaunched)
-	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) || c.Message != `NodeClass "default" is not ready: no subnets` {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(command.ClassNotReady) ||
+		c.Message != `NodeClass "default" is not ready: no subnets` {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -304,12 +322,15 @@ func TestNodeClassThatIsNotReadyIsACondition(t *testing.T) {
 func TestRegisterOpensTheNode(t *testing.T) {
 	claim := ours("a")
 	claim.Annotations = map[string]string{"owner": "me", cluster.SeatsAnnotation: "k:1"}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
 	conflicts := 1
-	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
+		p client.Patch, opts ...client.PatchOption) error {
 		if _, isNode := obj.(*corev1.Node); isNode && conflicts > 0 {
 			conflicts--
-			return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "a", errors.New("the kubelet was faster"))
+			return apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "a",
+				errors.New("the kubelet was faster"))
 		}
 		return c.Patch(ctx, obj, p, opts...)
 	}}, claim, node)
@@ -320,12 +341,14 @@ func TestRegisterOpensTheNode(t *testing.T) {
 	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil {
 		t.Fatal(err)
 	}
-	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated" || node.Labels[v1.NodeRegisteredLabelKey] != "true" ||
+	if len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated" ||
+		node.Labels[v1.NodeRegisteredLabelKey] != "true" ||
 		node.Annotations["owner"] != "me" || node.Annotations[cluster.SeatsAnnotation] != "" ||
 		!slices.Contains(node.Finalizers, v1.TerminationFinalizer) || node.OwnerReferences[0].Name != "a" {
 		t.Errorf("the node is %+v", node)
 	}
-	if got := s.claim("a"); got.Status.NodeName != "a" || !meta.IsStatusConditionTrue(got.Status.Conditions, v1.ConditionTypeRegistered) {
+	if got := s.claim("a"); got.Status.NodeName != "a" || !meta.IsStatusConditionTrue(got.Status.Conditions,
+		v1.ConditionTypeRegistered) {
 		t.Errorf("the claim's status is %+v", got.Status)
 	}
 }
@@ -355,7 +378,8 @@ func TestTerminateFindsAnInstanceNobodyWroteDown(t *testing.T) {
 func TestReleaseLetsBothGo(t *testing.T) {
 	claim, now := ours("a"), metav1.Now()
 	claim.DeletionTimestamp = &now
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n-1", Finalizers: []string{v1.TerminationFinalizer}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n-1",
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	for range 2 { // the second finds nothing left to do
 		if out := s.do(command.Release{Claim: "a", UID: "uid-1", Node: "a", NodeUID: "n-1"}); out.Err != nil {
@@ -370,12 +394,14 @@ func TestReleaseLetsBothGo(t *testing.T) {
 }
 
 func TestReleaseSparesANamesake(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "new", Finalizers: []string{v1.TerminationFinalizer}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "new",
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	s := newStage(t, interceptor.Funcs{}, ours("a"), node)
 	if out := s.do(command.Release{Claim: "a", UID: "old-claim", Node: "a", NodeUID: "old"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil || len(node.Finalizers) != 1 || node.DeletionTimestamp != nil {
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil || len(node.Finalizers) != 1 ||
+		node.DeletionTimestamp != nil {
 		t.Errorf("another machine of the same name was released: %v %+v", err, node.ObjectMeta)
 	}
 	if len(s.claim("a").Finalizers) != 1 {
@@ -383,11 +409,12 @@ func TestReleaseSparesANamesake(t *testing.T) {
 	}
 }
 
-// TestCreateWhoseAnswerIsLost creates the claim and loses the answer twice: it says that it is not sure, and the same claim
-// is found when it is asked for again.
+// TestCreateWhoseAnswerIsLost creates the claim and loses the answer twice: it says that it is not sure, and the same
+// claim is found when it is asked for again.
 func TestCreateWhoseAnswerIsLost(t *testing.T) {
 	lost := 2
-	s := newStage(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+	s := newStage(t, interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object,
+		opts ...client.CreateOption) error {
 		err := c.Create(ctx, obj, opts...)
 		if lost > 0 {
 			lost--
@@ -411,17 +438,20 @@ func TestCreateWhoseAnswerIsLost(t *testing.T) {
 }
 
 func TestCreateThatIsRefusedIsReported(t *testing.T) {
-	s := newStage(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	s := newStage(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+		...client.CreateOption) error {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "NodeClaim"}, "default-x", nil)
 	}})
-	if out := s.do(command.CreateClaim{Name: "default-x", Template: cluster.Template{ExpireAfter: "Never"}}); !apierrors.IsInvalid(out.Err) || out.Unsure {
+	if out := s.do(command.CreateClaim{Name: "default-x",
+		Template: cluster.Template{ExpireAfter: "Never"}}); !apierrors.IsInvalid(out.Err) || out.Unsure {
 		t.Errorf("outcome %v, want the refusal", out.Err)
 	}
 }
 
 // TestLaunchForAClaimThatIsGone is a claim removed by force in the middle of its launch: the instance goes too.
 func TestLaunchForAClaimThatIsGone(t *testing.T) {
-	s := newStage(t, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+	s := newStage(t, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+		...client.PatchOption) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "nodeclaims"}, "a")
 	}}, ours("a"))
 	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
@@ -440,7 +470,8 @@ func TestLaunchForAClaimThatIsGone(t *testing.T) {
 
 func TestRefusedEvictionIsTriedAgain(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}}
-	s := newStage(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+	s := newStage(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object,
+		client.Object, ...client.SubResourceCreateOption) error {
 		return apierrors.NewTooManyRequests("a disruption budget forbids it", 1)
 	}}, pod)
 	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Namespace: "ns", Name: "p"}); out.Err == nil {
@@ -479,7 +510,8 @@ func TestUnfenceUndoesFence(t *testing.T) {
 func TestNodePatchSparesOthersWork(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n", Labels: map[string]string{"mine": "1"}}}
 	meddled := false
-	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+	s := newStage(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
+		p client.Patch, opts ...client.PatchOption) error {
 		if !meddled {
 			meddled = true
 			other := &corev1.Node{}
@@ -518,7 +550,8 @@ func TestNodePatchStepsAreGuarded(t *testing.T) {
 		{"longer list", listSteps("/x", before, []string{"a", "b"}), "test /x [a];add /x [a b];"},
 		{"new list", listSteps("/x", nil, []string{"b"}), "test /x <nil>;add /x [b];"},
 		{"emptied list", listSteps("/x", before, nil), "test /x [a];remove /x <nil>;"},
-		{"map", mapSteps("/m", map[string]string{"k": "1", "gone": "2"}, map[string]string{"k": "1", "a/b~c": "3"}), "add /m/a~1b~0c 3;remove /m/gone <nil>;"},
+		{"map", mapSteps("/m", map[string]string{"k": "1", "gone": "2"}, map[string]string{"k": "1", "a/b~c": "3"}),
+			"add /m/a~1b~0c 3;remove /m/gone <nil>;"},
 		{"new map", mapSteps("/m", nil, map[string]string{"k": "1"}), "test /m <nil>;add /m map[k:1];"},
 	} {
 		got := ""

@@ -31,21 +31,25 @@ func code(status int) error {
 	return apierrors.NewGenericServerResponse(status, "post", things, "a", "", 0, true)
 }
 
-// What is gone by now, or another's by now, needs nothing any more; what the API server refuses for another reason is told.
+// What is gone by now, or another's by now, needs nothing any more; what the API server refuses for another reason is
+// told.
 func TestWhoComesTooLateHasNothingToDo(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a", nil)
 	forbidden := apierrors.NewForbidden(things, "a", errors.New("RBAC"))
 	var answer error
 	faults := interceptor.Funcs{
-		SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object,
+			...client.SubResourceCreateOption) error {
 			return answer
 		},
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+			...client.SubResourcePatchOption) error {
 			return answer
 		},
 		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return answer },
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Finalizers: []string{v1.TerminationFinalizer, "example.com/other"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n",
+		Finalizers: []string{v1.TerminationFinalizer, "example.com/other"}}}
 	pod := command.Write{Kind: command.KindPod, Name: "u"}
 	bound, nominated := pod, pod
 	bound.Bound, bound.Node, nominated.Nominated, nominated.Node = true, "n", true, "n"
@@ -58,9 +62,12 @@ func TestWhoComesTooLateHasNothingToDo(t *testing.T) {
 		{command.Nominate{UID: "u", Name: "p", Node: "n"}, []error{gone, invalid}, nominated},
 		{command.Evict{UID: "u", Name: "p"}, []error{gone, conflict}, pod},
 		{command.Evict{UID: "u", Name: "p", Delete: true}, []error{gone, conflict}, pod},
-		{command.DeleteClaim{Claim: "a", UID: "u"}, []error{gone, conflict}, command.Write{Kind: command.KindClaim, Name: "a"}},
-		{command.DeleteNode{Node: "n", UID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode, Name: "n"}},
-		{command.Release{Node: "n", NodeUID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode, Name: "n", Gone: true}},
+		{command.DeleteClaim{Claim: "a", UID: "u"}, []error{gone, conflict}, command.Write{Kind: command.KindClaim,
+			Name: "a"}},
+		{command.DeleteNode{Node: "n", UID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode,
+			Name: "n"}},
+		{command.Release{Node: "n", NodeUID: "n"}, []error{gone, conflict}, command.Write{Kind: command.KindNode,
+			Name: "n", Gone: true}},
 	} {
 		for _, answer = range append(x.late, nil) {
 			out := newStage(t, faults, node.DeepCopy()).do(x.c)
@@ -79,10 +86,12 @@ func TestWhoComesTooLateHasNothingToDo(t *testing.T) {
 
 // A pod whose node is out of time is not asked but deleted: that the API server is busy is no refusal by a budget.
 func TestBusyServerIsNoRefusal(t *testing.T) {
-	s := newStage(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error {
+	s := newStage(t, interceptor.Funcs{Delete: func(context.Context, client.WithWatch, client.Object,
+		...client.DeleteOption) error {
 		return code(http.StatusTooManyRequests)
 	}})
-	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Name: "p", Delete: true}); !apierrors.IsTooManyRequests(out.Err) || out.Refused {
+	if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Name: "p", Delete: true}); !apierrors.IsTooManyRequests(
+		out.Err) || out.Refused {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -93,20 +102,25 @@ func TestCreateIsUnsureUnlessTheServerSaidNo(t *testing.T) {
 		answer error
 		unsure bool
 	}{
-		{code(http.StatusBadRequest), false}, {code(http.StatusForbidden), false}, {code(http.StatusUnprocessableEntity), false}, {code(499), false},
+		{code(http.StatusBadRequest), false}, {code(http.StatusForbidden), false},
+		{code(http.StatusUnprocessableEntity), false}, {code(499), false},
 		{code(http.StatusRequestTimeout), true}, {code(http.StatusTooManyRequests), true},
-		{code(http.StatusInternalServerError), true}, {code(http.StatusGatewayTimeout), true}, {code(399), true}, {errAway, true},
+		{code(http.StatusInternalServerError), true}, {code(http.StatusGatewayTimeout), true}, {code(399), true},
+		{errAway, true},
 	} {
-		s := newStage(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		s := newStage(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+			...client.CreateOption) error {
 			return x.answer
 		}})
-		if out := s.do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(out.Err, x.answer) || out.Unsure != x.unsure {
+		if out := s.do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(
+			out.Err, x.answer) || out.Unsure != x.unsure {
 			t.Errorf("%v: outcome %+v, want unsure %t", x.answer, out, x.unsure)
 		}
 	}
 	leaving, now := ours("a"), metav1.Now()
 	leaving.DeletionTimestamp = &now
-	if out := newStage(t, interceptor.Funcs{}, leaving).do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(out.Err, errStillDeleting) || out.Unsure {
+	if out := newStage(t, interceptor.Funcs{}, leaving).do(command.CreateClaim{Name: "a",
+		Template: cluster.Template{ExpireAfter: "Never"}}); !errors.Is(out.Err, errStillDeleting) || out.Unsure {
 		t.Errorf("a namesake that is leaving: %+v", out)
 	}
 }
@@ -114,27 +128,35 @@ func TestCreateIsUnsureUnlessTheServerSaidNo(t *testing.T) {
 // A command about what is gone is done, and has written nothing.
 func TestCommandsAboutWhatIsGone(t *testing.T) {
 	for _, c := range []command.Command{
-		command.Adopt{Claim: "a"}, command.LaunchInstance{Claim: "a"}, command.Register{Claim: "a", Node: "a"}, command.Open{Claim: "a", Node: "a"},
-		command.Initialize{Claim: "a", Node: "a"}, command.Unfence{Claim: "a", Node: "a"}, command.Terminate{Claim: "a"}, command.Terminate{UID: "u", ProviderID: "fake://u"},
-		command.SetPool{Pool: "a"}, command.SetClaim{Claim: "a", LastPodEvent: deadline, Deadline: deadline}, command.WritePoolHash{Pool: "a"}, command.WriteClaimHash{Claim: "a"},
-		command.Fence{Claim: "a", Node: "a", Reason: command.Drifted}, command.Fence{Claim: "a", Node: "a", Reason: command.Drifted, Move: "m"},
+		command.Adopt{Claim: "a"}, command.LaunchInstance{Claim: "a"}, command.Register{Claim: "a", Node: "a"},
+		command.Open{Claim: "a", Node: "a"},
+		command.Initialize{Claim: "a", Node: "a"}, command.Unfence{Claim: "a", Node: "a"},
+		command.Terminate{Claim: "a"}, command.Terminate{UID: "u", ProviderID: "fake://u"},
+		command.SetPool{Pool: "a"}, command.SetClaim{Claim: "a", LastPodEvent: deadline, Deadline: deadline},
+		command.WritePoolHash{Pool: "a"}, command.WriteClaimHash{Claim: "a"},
+		command.Fence{Claim: "a", Node: "a", Reason: command.Drifted}, command.Fence{Claim: "a", Node: "a",
+			Reason: command.Drifted, Move: "m"},
 	} {
 		out := newStage(t, interceptor.Funcs{}).do(c)
-		if _, asked := c.(command.Terminate); out.Err != nil || len(out.Writes) != 0 || out.InstanceGone != asked || out.RetryAfter != 0 {
+		if _, asked := c.(command.Terminate); out.Err != nil || len(out.Writes) != 0 || out.InstanceGone != asked ||
+			out.RetryAfter != 0 {
 			t.Errorf("%+v: outcome %+v", c, out)
 		}
 	}
-	if out := newStage(t, interceptor.Funcs{}).do(nil); out.Err == nil || out.Err.Error() != "no way to carry out <nil>" {
+	if out := newStage(t, interceptor.Funcs{}).do(nil); out.Err == nil ||
+		out.Err.Error() != "no way to carry out <nil>" {
 		t.Errorf("no command at all: %v", out.Err)
 	}
 }
 
-// One who comes second reads what is there past the cache and tries again, five times in all and with a breath in between.
+// One who comes second reads what is there past the cache and tries again, five times in all and with a breath in
+// between.
 func TestConflictsAreReadAgainLive(t *testing.T) {
 	behind, live := 0, 0
 	var breaths []time.Duration
 	s := newStage(t, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			behind++
 			return c.Get(ctx, key, obj, opts...)
 		},
@@ -142,7 +164,8 @@ func TestConflictsAreReadAgainLive(t *testing.T) {
 			return conflict
 		},
 	}, ours("a"))
-	s.actor.Live = newStage(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	s.actor.Live = newStage(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch,
+		key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 		live++
 		return c.Get(ctx, key, obj, opts...)
 	}}, ours("a")).api
@@ -152,11 +175,14 @@ func TestConflictsAreReadAgainLive(t *testing.T) {
 	}
 	c := command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}
 	out := s.do(c)
-	if want := slices.Repeat([]time.Duration{10 * time.Millisecond}, 4); !apierrors.IsConflict(out.Err) || behind != 1 || live != 4 || !slices.Equal(breaths, want) {
-		t.Errorf("%v after %d reads of the cache, %d live and waits of %v; want 1, 4 and %v", out.Err, behind, live, breaths, want)
+	if want := slices.Repeat([]time.Duration{10 * time.Millisecond}, 4); !apierrors.IsConflict(out.Err) ||
+		behind != 1 || live != 4 || !slices.Equal(breaths, want) {
+		t.Errorf("%v after %d reads of the cache, %d live and waits of %v; want 1, 4 and %v", out.Err, behind, live,
+			breaths, want)
 	}
 	behind, live = 0, 0
-	s.actor.Wait = func(context.Context, time.Duration) error { return context.Canceled } // the program is being stopped
+	// the program is being stopped
+	s.actor.Wait = func(context.Context, time.Duration) error { return context.Canceled }
 	if out := s.do(c); !apierrors.IsConflict(out.Err) || behind != 1 || live != 0 {
 		t.Errorf("%v after %d reads of the cache and %d live; want 1 and 0", out.Err, behind, live)
 	}
@@ -174,7 +200,8 @@ func TestReleaseForgetsWhatTheCacheSaid(t *testing.T) {
 	claim, now := ours("a"), metav1.Now()
 	claim.DeletionTimestamp, claim.Status.ProviderID = &now, "fake://new"
 	old := true
-	s := newStage(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	s := newStage(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey,
+		obj client.Object, opts ...client.GetOption) error {
 		err := c.Get(ctx, key, obj, opts...)
 		if claim, ok := obj.(*v1.NodeClaim); ok && old {
 			old, claim.Status.ProviderID, claim.ResourceVersion = false, "fake://old", "1"
@@ -197,10 +224,13 @@ type stuck struct {
 
 func (c stuck) Delete(context.Context, string, cloudprovider.Owner) error { return c.answer }
 
-// A claim may vanish while its instance is being launched. That the instance could not be ended is told; if it went by itself, all is well.
+// A claim may vanish while its instance is being launched. That the instance could not be ended is told; if it went by
+// itself, all is well.
 func TestInstanceForNobodyThatIsNotEnded(t *testing.T) {
-	for _, x := range []struct{ answer, want error }{{errAway, errAway}, {&cloudprovider.NotFoundError{ProviderID: "fake://uid-1"}, nil}} {
-		s := newStage(t, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+	for _, x := range []struct{ answer, want error }{{errAway, errAway},
+		{&cloudprovider.NotFoundError{ProviderID: "fake://uid-1"}, nil}} {
+		s := newStage(t, interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+			...client.PatchOption) error {
 			return gone
 		}}, ours("a"))
 		s.actor.Cloud = stuck{s.actor.Cloud, x.answer}

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// bind puts a pod on its node. A pod that is gone, that somebody else has bound or that is another of the same name (the
-// UID tells) needs nothing any more.
+// bind puts a pod on its node. A pod that is gone, that somebody else has bound or that is another of the same name
+// (the UID tells) needs nothing any more.
 func (a *Actor) bind(ctx context.Context, c command.Bind) (result, error) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
 	err := a.Client.SubResource("binding").Create(ctx, pod, &corev1.Binding{

@@ -24,8 +24,9 @@ import (
 )
 
 // createClaim creates the NodeClaim. One with the same name is the same claim: the name derives from the content. An
-// error that leaves open whether the claim was created (a lost answer, a timeout) makes the outcome unsure: the same claim is
-// asked for again until it is there or refused for good, so that its pods are never given a second node meanwhile.
+// error that leaves open whether the claim was created (a lost answer, a timeout) makes the outcome unsure: the same
+// claim is asked for again until it is there or refused for good, so that its pods are never given a second node
+// meanwhile.
 func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result, error) {
 	if c.ConfirmOnly {
 		return a.confirmClaim(ctx, c.Name)
@@ -53,7 +54,8 @@ func (a *Actor) confirmClaim(ctx context.Context, name string) (result, error) {
 }
 
 func created(claim *v1.NodeClaim) result {
-	return result{writes: []command.Write{{Kind: command.KindClaim, Name: claim.Name, Version: claim.ResourceVersion, Created: true}}}
+	return result{writes: []command.Write{{Kind: command.KindClaim, Name: claim.Name, Version: claim.ResourceVersion,
+		Created: true}}}
 }
 
 // isRefusal reports whether the API server has said no: then nothing was created.
@@ -92,15 +94,19 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 	controls := true
 	claim := &v1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: c.Name, Labels: c.Labels.Map(), Annotations: t.Annotations.Map(), Finalizers: []string{v1.TerminationFinalizer},
+			Name: c.Name, Labels: c.Labels.Map(), Annotations: t.Annotations.Map(),
+			Finalizers: []string{v1.TerminationFinalizer},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: v1.GroupVersion().String(), Kind: "NodePool", Name: c.Pool, UID: types.UID(c.PoolUID), BlockOwnerDeletion: &controls,
+				APIVersion: v1.GroupVersion().String(), Kind: "NodePool", Name: c.Pool, UID: types.UID(c.PoolUID),
+				BlockOwnerDeletion: &controls,
 			}},
 		},
 		Spec: v1.NodeClaimSpec{
-			Taints: taints(t.Taints), StartupTaints: taints(t.StartupTaints), Requirements: requirements(c.Requirements),
+			Taints: taints(t.Taints), StartupTaints: taints(t.StartupTaints),
+			Requirements: requirements(c.Requirements),
 			Resources:    v1.ResourceRequirements{Requests: quantities(a.Names(), c.Requests)},
-			NodeClassRef: &v1.NodeClassReference{Group: t.NodeClass.Group, Kind: t.NodeClass.Kind, Name: t.NodeClass.Name},
+			NodeClassRef: &v1.NodeClassReference{Group: t.NodeClass.Group, Kind: t.NodeClass.Kind,
+				Name: t.NodeClass.Name},
 		},
 	}
 	// The node gets these when it has earned them.
@@ -192,8 +198,8 @@ func (a *Actor) adopt(ctx context.Context, c command.Adopt) (result, error) {
 	return result{writes: writes}, err
 }
 
-// deleteClaim begins the end of a claim; the UID keeps a namesake safe. The time by which it must be gone is written first:
-// once it is being deleted everybody goes by it.
+// deleteClaim begins the end of a claim; the UID keeps a namesake safe. The time by which it must be gone is written
+// first: once it is being deleted everybody goes by it.
 func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result, error) {
 	if err := a.mustBeMissing(ctx, c.Missing, c.ProviderID); err != nil {
 		return result{}, fmt.Errorf("deleting NodeClaim %s: %w", c.Claim, err)
@@ -258,14 +264,17 @@ func setCondition(claim *v1.NodeClaim, c cluster.Condition) {
 		meta.RemoveStatusCondition(&claim.Status.Conditions, c.Type)
 		return
 	}
-	writeCondition(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
+	writeCondition(claim, metav1.Condition{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason,
+		Message: c.Message})
 	ready := metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeReady}
 	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeRegistered, v1.ConditionTypeLaunched} {
 		if !meta.IsStatusConditionTrue(claim.Status.Conditions, kind) && ready.Status != metav1.ConditionFalse {
-			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionUnknown, Reason: "ReconcilingDependents", Message: kind + " is not True"}
+			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionUnknown,
+				Reason: "ReconcilingDependents", Message: kind + " is not True"}
 		}
 		if meta.IsStatusConditionFalse(claim.Status.Conditions, kind) {
-			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: "UnhealthyDependents", Message: kind + " is False"}
+			ready = metav1.Condition{Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse,
+				Reason: "UnhealthyDependents", Message: kind + " is False"}
 		}
 	}
 	writeCondition(claim, ready)

@@ -18,13 +18,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// mustBe answers as the API server does if a request is about another pod than the one that is there, or does not say about which.
+// mustBe answers as the API server does if a request is about another pod than the one that is there, or does not say
+// about which.
 func mustBe(have types.UID, asked *metav1.Preconditions) error {
 	if asked == nil || asked.UID == nil {
 		return fmt.Errorf("the request would have hit any pod of the name")
 	}
 	if *asked.UID != have {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", fmt.Errorf("the UID is %s, not %s", have, *asked.UID))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", fmt.Errorf("the UID is %s, not %s",
+			have, *asked.UID))
 	}
 	return nil
 }
@@ -35,7 +37,8 @@ func TestEvictionSparesANamesake(t *testing.T) {
 		for _, uid := range []string{"u", "old"} {
 			done := 0
 			s := newStage(t, interceptor.Funcs{
-				SubResourceCreate: func(_ context.Context, _ client.Client, sub string, _, body client.Object, _ ...client.SubResourceCreateOption) error {
+				SubResourceCreate: func(_ context.Context, _ client.Client, sub string, _, body client.Object,
+					_ ...client.SubResourceCreateOption) error {
 					eviction, ok := body.(*policyv1.Eviction)
 					if !ok || sub != "eviction" || eviction.DeleteOptions == nil {
 						return fmt.Errorf("%s of %T is no eviction with options", sub, body)
@@ -46,7 +49,8 @@ func TestEvictionSparesANamesake(t *testing.T) {
 					}
 					return err
 				},
-				Delete: func(_ context.Context, _ client.WithWatch, _ client.Object, opts ...client.DeleteOption) error {
+				Delete: func(_ context.Context, _ client.WithWatch, _ client.Object,
+					opts ...client.DeleteOption) error {
 					var o client.DeleteOptions
 					o.ApplyOptions(opts)
 					err := mustBe("u", o.Preconditions)
@@ -56,9 +60,11 @@ func TestEvictionSparesANamesake(t *testing.T) {
 					return err
 				},
 			}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}})
-			out := s.do(command.Evict{Pod: "ns/p", UID: uid, Namespace: "ns", Name: "p", Delete: now, Grace: time.Second})
+			out := s.do(command.Evict{Pod: "ns/p", UID: uid, Namespace: "ns", Name: "p", Delete: now,
+				Grace: time.Second})
 			if want := map[string]int{"u": 1}[uid]; out.Err != nil || done != want {
-				t.Errorf("at once %v, for the pod with UID %s: %d pods were asked to go (%v), want %d", now, uid, done, out.Err, want)
+				t.Errorf("at once %v, for the pod with UID %s: %d pods were asked to go (%v), want %d", now, uid, done,
+					out.Err, want)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 
 var errAway = errors.New("the connection was reset")
 
-// line is the connection to the API server and the cloud. It counts the calls; one of them fails, before it is carried out or after.
+// line is the connection to the API server and the cloud. It counts the calls; one of them fails, before it is carried
+// out or after.
 type line struct {
 	cloudprovider.Instances
 	calls, fails int
@@ -43,7 +44,8 @@ func (l *line) call(do func() error) error {
 // api has every call to the API server go through the line.
 func (l *line) api() interceptor.Funcs {
 	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			return l.call(func() error { return c.Get(ctx, key, obj, opts...) })
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -55,13 +57,16 @@ func (l *line) api() interceptor.Funcs {
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			return l.call(func() error { return c.Delete(ctx, obj, opts...) })
 		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			return l.call(func() error { return c.Patch(ctx, obj, p, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			return l.call(func() error { return c.SubResource(sub).Patch(ctx, obj, p, opts...) })
 		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, body client.Object, opts ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, body client.Object,
+			opts ...client.SubResourceCreateOption) error {
 			return l.call(func() error { return c.SubResource(sub).Create(ctx, obj, body, opts...) })
 		},
 	}
@@ -100,16 +105,19 @@ type errand struct {
 	change func(claim *v1.NodeClaim, node *corev1.Node)
 }
 
-// run carries an errand out on a line that fails one call, and tells what became of it, and what a second try leaves behind.
+// run carries an errand out on a line that fails one call, and tells what became of it, and what a second try leaves
+// behind.
 func (e *errand) run(t *testing.T, fails int, after bool) (out, again command.Outcome, left string, calls int) {
 	t.Helper()
 	claim := ours("a")
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
 	if e.change != nil {
 		e.change(claim, node)
 	}
 	l := &line{}
-	s := newStage(t, l.api(), claim, node, waitingPod(), &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p"}})
+	s := newStage(t, l.api(), claim, node, waitingPod(), &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default",
+		UID: "p"}})
 	l.Instances, s.actor.Cloud = s.actor.Cloud, l
 	for _, c := range e.before {
 		if out := s.do(c); out.Err != nil {
@@ -137,13 +145,15 @@ func (s *stage) all() string {
 	}
 	text := ""
 	for _, c := range claims.Items {
-		text += fmt.Sprintln("claim", c.Name, c.Labels, c.Annotations, c.Finalizers, c.DeletionTimestamp != nil, c.Status.ProviderID, c.Status.NodeName, c.Status.LastPodEventTime)
+		text += fmt.Sprintln("claim", c.Name, c.Labels, c.Annotations, c.Finalizers, c.DeletionTimestamp != nil,
+			c.Status.ProviderID, c.Status.NodeName, c.Status.LastPodEventTime)
 		for _, cond := range c.Status.Conditions {
 			text += fmt.Sprintln(" ", cond.Type, cond.Status, cond.Reason, cond.Message)
 		}
 	}
 	for _, n := range nodes.Items {
-		text += fmt.Sprintln("node", n.Name, n.Labels, n.Annotations, n.Finalizers, len(n.OwnerReferences), n.DeletionTimestamp != nil, n.Spec.Taints, n.Spec.Unschedulable)
+		text += fmt.Sprintln("node", n.Name, n.Labels, n.Annotations, n.Finalizers, len(n.OwnerReferences),
+			n.DeletionTimestamp != nil, n.Spec.Taints, n.Spec.Unschedulable)
 	}
 	for _, p := range pools.Items {
 		text += fmt.Sprintln("pool", p.Name, p.Annotations, p.Status.Nodes)
@@ -169,24 +179,33 @@ func errands() []errand {
 	return []errand{
 		{name: "create", c: command.CreateClaim{Name: "b", Template: cluster.Template{ExpireAfter: "Never"}}},
 		{name: "create once more", c: command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "Never"}}},
-		{name: "adopt", c: command.Adopt{Claim: "a"}, change: func(claim *v1.NodeClaim, _ *corev1.Node) { claim.Finalizers = nil }},
+		{name: "adopt", c: command.Adopt{Claim: "a"}, change: func(claim *v1.NodeClaim, _ *corev1.Node) {
+			claim.Finalizers = nil
+		}},
 		{name: "launch", c: launch},
 		{name: "register", c: command.Register{Claim: "a", Node: "a", KeepFor: "m"}, before: []command.Command{launch}},
-		{name: "open", c: command.Open{Claim: "a", Node: "a"}, before: []command.Command{launch, command.Register{Claim: "a", Node: "a", KeepFor: "m"}}},
+		{name: "open", c: command.Open{Claim: "a", Node: "a"}, before: []command.Command{launch,
+			command.Register{Claim: "a", Node: "a", KeepFor: "m"}}},
 		{name: "initialize", c: command.Initialize{Claim: "a", Node: "a"}, before: []command.Command{launch}},
 		{name: "fence", c: fence},
-		{name: "fence for no move", c: command.Fence{Claim: "a", Node: "a", Reason: command.Empty}, before: []command.Command{fence}},
+		{name: "fence for no move", c: command.Fence{Claim: "a", Node: "a", Reason: command.Empty},
+			before: []command.Command{fence}},
 		{name: "fence because somebody asked", c: command.Fence{Claim: "a", Node: "a", Reason: command.Requested}},
 		{name: "unfence", c: command.Unfence{Claim: "a", Node: "a"}, before: []command.Command{fence}},
-		{name: "unfence and rest", c: command.Unfence{Claim: "a", Node: "a", RestUntil: deadline, Rests: 2}, before: []command.Command{fence}},
+		{name: "unfence and rest", c: command.Unfence{Claim: "a", Node: "a", RestUntil: deadline, Rests: 2},
+			before: []command.Command{fence}},
 		{name: "delete", c: command.DeleteClaim{Claim: "a", UID: "uid-1", Deadline: deadline, Missing: "gone"}},
 		{name: "delete a node", c: command.DeleteNode{Node: "a", UID: "n", ProviderID: id}},
 		{name: "evict", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web"}},
-		{name: "delete a pod", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web", Delete: true}},
+		{name: "delete a pod", c: command.Evict{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web",
+			Delete: true}},
 		{name: "nominate", c: nomination("uid-web", "a")},
-		{name: "terminate", c: command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id, Node: "a", Drained: true, DuplicateNodes: []string{"b"}}, before: []command.Command{launch}},
-		{name: "terminate what nobody saw launched", c: command.Terminate{Claim: "a", Missing: "gone"}, before: []command.Command{launch}},
-		{name: "terminate an orphan", c: command.Terminate{UID: "uid-1", ProviderID: id}, before: []command.Command{launch},
+		{name: "terminate", c: command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id, Node: "a", Drained: true,
+			DuplicateNodes: []string{"b"}}, before: []command.Command{launch}},
+		{name: "terminate what nobody saw launched", c: command.Terminate{Claim: "a", Missing: "gone"},
+			before: []command.Command{launch}},
+		{name: "terminate an orphan", c: command.Terminate{UID: "uid-1", ProviderID: id},
+			before: []command.Command{launch},
 			change: func(claim *v1.NodeClaim, _ *corev1.Node) { claim.UID = "" }},
 		{name: "release", c: command.Release{Claim: "a", UID: "uid-1", Node: "a", NodeUID: "n"}, change: leaving},
 		{name: "release a node", c: command.Release{Node: "a", NodeUID: "n"}, change: leaving},
@@ -197,8 +216,8 @@ func errands() []errand {
 	}
 }
 
-// A call that fails, or whose answer is lost, is an error of the command, unless the command is done all the same. Another try ends as
-// if nothing had failed.
+// A call that fails, or whose answer is lost, is an error of the command, unless the command is done all the same.
+// Another try ends as if nothing had failed.
 func TestEveryFailedCallIsToldAndMendedByAnotherTry(t *testing.T) {
 	for _, e := range errands() {
 		smooth, _, want, calls := e.run(t, 0, false)
@@ -211,13 +230,16 @@ func TestEveryFailedCallIsToldAndMendedByAnotherTry(t *testing.T) {
 				out, again, left, _ := e.run(t, fails, after)
 				at := fmt.Sprintf("%s, call %d of %d lost (after it was done: %t)", e.name, fails, calls, after)
 				did, all := written(out), written(smooth)
-				if out.Err == nil && (!slices.Equal(did, all) || out.InstanceGone != smooth.InstanceGone || out.RetryAfter != smooth.RetryAfter) || out.Err != nil && !errors.Is(out.Err, errAway) {
+				if out.Err == nil && (!slices.Equal(did, all) || out.InstanceGone != smooth.InstanceGone ||
+					out.RetryAfter != smooth.RetryAfter) || out.Err != nil && !errors.Is(out.Err, errAway) {
 					t.Errorf("%s: outcome %+v, want the error or %+v", at, out, smooth)
 				}
-				if out.Err != nil && (len(did) > len(all) || !slices.Equal(did, all[:len(did)]) || out.InstanceGone || out.Refused) {
+				if out.Err != nil && (len(did) > len(all) || !slices.Equal(did, all[:len(did)]) || out.InstanceGone ||
+					out.Refused) {
 					t.Errorf("%s: a command that failed claims to have done something else: %+v", at, out)
 				}
-				if again.Err != nil || left != want || again.InstanceGone != smooth.InstanceGone || again.RetryAfter != smooth.RetryAfter {
+				if again.Err != nil || left != want || again.InstanceGone != smooth.InstanceGone ||
+					again.RetryAfter != smooth.RetryAfter {
 					t.Errorf("%s: another try (%+v) leaves\n%swant %+v\n%s", at, again, left, smooth, want)
 				}
 			}

@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// fence keeps new pods off the node. What it is for is written to the claim first: the move it is part of, then the reason,
-// then the taint. So a taint of ours always says why it is there, and whatever a crash leaves behind is the beginning of this
-// list; unfence takes it down from the end.
+// fence keeps new pods off the node. What it is for is written to the claim first: the move it is part of, then the
+// reason, then the taint. So a taint of ours always says why it is there, and whatever a crash leaves behind is the
+// beginning of this list; unfence takes it down from the end.
 func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 	var writes []command.Write
 	if c.Reason != command.Requested {
@@ -26,10 +26,12 @@ func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 		}
 		writes = w
 		w, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
-			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(c.Reason)})
+			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue,
+				Reason: string(c.Reason)})
 			if c.Reason == command.Empty || c.Reason == command.Underutilized {
 				// Only such nodes go for that, and one that goes at once would never have said so.
-				writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeConsolidatable, Status: metav1.ConditionTrue})
+				writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeConsolidatable,
+					Status: metav1.ConditionTrue})
 			}
 		})
 		if err != nil {
@@ -54,8 +56,9 @@ func (a *Actor) fence(ctx context.Context, c command.Fence) (result, error) {
 	return result{writes: append(writes, nodeWrites...)}, err
 }
 
-// unfence opens the node again: taint, reason and move go in the reverse order of fence. For how long the node is to rest is
-// written when the move goes, so that nobody sees it free of both. The fence of a namesake is not ours to take down.
+// unfence opens the node again: taint, reason and move go in the reverse order of fence. For how long the node is to
+// rest is written when the move goes, so that nobody sees it free of both. The fence of a namesake is not ours to take
+// down.
 func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) {
 	claim := &v1.NodeClaim{}
 	if err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim); err != nil || isNamesake(claim, c.UID) {
@@ -86,13 +89,14 @@ func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) 
 	if c.RestUntil.IsZero() {
 		moveWrites, err = a.setMove(ctx, c.Claim, c.UID, "")
 	} else {
-		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{cluster.MoveAnnotation: "", rest: cluster.FormatRest(c.RestUntil, c.Rests)})
+		moveWrites, err = a.annotate(ctx, c.Claim, c.UID, map[string]string{cluster.MoveAnnotation: "",
+			rest: cluster.FormatRest(c.RestUntil, c.Rests)})
 	}
 	return result{writes: slices.Concat(writes, claimWrites, moveWrites)}, err
 }
 
-// setMove writes on a claim which move its node goes in; none if that is empty. Most claims are in none, and nothing is asked
-// of the API server to leave it so.
+// setMove writes on a claim which move its node goes in; none if that is empty. Most claims are in none, and nothing is
+// asked of the API server to leave it so.
 func (a *Actor) setMove(ctx context.Context, name, uid, move string) ([]command.Write, error) {
 	if move == "" {
 		claim := &v1.NodeClaim{}

@@ -49,13 +49,15 @@ func writesAllowed(left *int) interceptor.Funcs {
 		return nil
 	}
 	return interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch,
+			opts ...client.PatchOption) error {
 			if err := spent(); err != nil {
 				return err
 			}
 			return c.Patch(ctx, obj, p, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch,
+			opts ...client.SubResourcePatchOption) error {
 			if err := spent(); err != nil {
 				return err
 			}
@@ -64,7 +66,8 @@ func writesAllowed(left *int) interceptor.Funcs {
 	}
 }
 
-// Whatever a crash leaves of a fence is the beginning of the same list, and both doing it again and taking it down end well.
+// Whatever a crash leaves of a fence is the beginning of the same list, and both doing it again and taking it down end
+// well.
 func TestFenceOfAMoveSurvivesACrash(t *testing.T) {
 	whole := []string{"move m1", "reason Underutilized", "taint"}
 	fence := command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Underutilized, Move: "m1"}
@@ -97,12 +100,14 @@ func TestFenceOfAMoveSurvivesACrash(t *testing.T) {
 
 // A node that goes to save money is Consolidatable before it goes, however soon that is.
 func TestFenceSaysThatANodeIsConsolidatable(t *testing.T) {
-	for reason, want := range map[command.Reason]bool{command.Empty: true, command.Underutilized: true, command.Drifted: false, command.Unhealthy: false} {
+	for reason, want := range map[command.Reason]bool{command.Empty: true, command.Underutilized: true,
+		command.Drifted: false, command.Unhealthy: false} {
 		s := newStage(t, interceptor.Funcs{}, ours("a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 		if out := s.do(command.Fence{Claim: "a", Node: "a", Reason: reason}); out.Err != nil {
 			t.Fatal(out.Err)
 		}
-		if got := meta.IsStatusConditionTrue(s.claim("a").Status.Conditions, v1.ConditionTypeConsolidatable); got != want {
+		if got := meta.IsStatusConditionTrue(s.claim("a").Status.Conditions,
+			v1.ConditionTypeConsolidatable); got != want {
 			t.Errorf("%s: Consolidatable is %t, want %t", reason, got, want)
 		}
 	}
@@ -122,7 +127,8 @@ func TestFenceWithoutAMoveForgetsTheLast(t *testing.T) {
 // TestFenceOfANodeThatIsGone is what a replica with an old view asks for: an error makes it wait before it asks again.
 func TestFenceOfANodeThatIsGone(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
-	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Drifted, Move: "m"}); out.Err == nil {
+	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Drifted,
+		Move: "m"}); out.Err == nil {
 		t.Error("half a fence is no error")
 	}
 	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Requested}); out.Err != nil {
@@ -132,7 +138,8 @@ func TestFenceOfANodeThatIsGone(t *testing.T) {
 
 func TestFenceSparesANamesake(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
-	if out := s.do(command.Fence{Claim: "a", UID: "other", Node: "a", Reason: command.Underutilized, Move: "m"}); out.Err != nil || s.standing("a") != "" {
+	if out := s.do(command.Fence{Claim: "a", UID: "other", Node: "a", Reason: command.Underutilized,
+		Move: "m"}); out.Err != nil || s.standing("a") != "" {
 		t.Errorf("%v, %q", out.Err, s.standing("a"))
 	}
 	for _, c := range []command.Command{
@@ -143,7 +150,8 @@ func TestFenceSparesANamesake(t *testing.T) {
 			t.Errorf("%T: %v, %v", c, out.Err, s.claim("a").Annotations)
 		}
 	}
-	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Underutilized, Move: "m"}); out.Err != nil {
+	if out := s.do(command.Fence{Claim: "a", UID: "uid-1", Node: "a", Reason: command.Underutilized,
+		Move: "m"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
 	whole := s.standing("a")
@@ -151,7 +159,8 @@ func TestFenceSparesANamesake(t *testing.T) {
 		t.Fatalf("only %q stands", whole)
 	}
 	for _, c := range []command.Unfence{
-		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0), Rests: 1}, {Claim: "gone", UID: "other", Node: "a"}, {Claim: "gone", Node: "a"},
+		{Claim: "a", UID: "other", Node: "a"}, {Claim: "a", UID: "other", Node: "a", RestUntil: time.Unix(0, 0),
+			Rests: 1}, {Claim: "gone", UID: "other", Node: "a"}, {Claim: "gone", Node: "a"},
 	} {
 		if out := s.do(c); out.Err != nil || s.standing("a") != whole {
 			t.Errorf("%+v leaves %q, %v", c, s.standing("a"), out.Err)
@@ -173,7 +182,8 @@ func TestGivingUpWritesTheRest(t *testing.T) {
 		t.Errorf("annotations %v", have)
 	}
 	later := until.Add(time.Minute)
-	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", RestUntil: later, Rests: 1, ForSaving: true}); out.Err != nil {
+	if out := s.do(command.Unfence{Claim: "a", UID: "uid-1", Node: "a", RestUntil: later, Rests: 1,
+		ForSaving: true}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
 	have = s.claim("a").Annotations
@@ -184,7 +194,8 @@ func TestGivingUpWritesTheRest(t *testing.T) {
 }
 
 func TestStamps(t *testing.T) {
-	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p", Annotations: map[string]string{"keep": "me"}}}
+	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p",
+		Annotations: map[string]string{"keep": "me"}}}
 	s := newStage(t, interceptor.Funcs{}, pool, ours("a"))
 	for _, uid := range []string{"other", "p"} {
 		out := s.do(command.WritePoolHash{Pool: "default", UID: uid, Hash: "12", Version: "v3"})
@@ -194,15 +205,18 @@ func TestStamps(t *testing.T) {
 		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprint(pool.Annotations[v1.NodePoolHashAnnotationKey], pool.Annotations[v1.NodePoolHashVersionAnnotationKey], pool.Annotations["keep"])
+		got := fmt.Sprint(pool.Annotations[v1.NodePoolHashAnnotationKey],
+			pool.Annotations[v1.NodePoolHashVersionAnnotationKey], pool.Annotations["keep"])
 		if want := map[string]string{"other": "me", "p": "12v3me"}[uid]; got != want {
 			t.Errorf("stamp for UID %s: %q, want %q", uid, got, want)
 		}
 	}
-	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "12", Version: "v3"}); out.Err != nil || s.claim("a").Annotations[v1.NodePoolHashAnnotationKey] != "12" {
+	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "12", Version: "v3"}); out.Err != nil ||
+		s.claim("a").Annotations[v1.NodePoolHashAnnotationKey] != "12" {
 		t.Errorf("%v, %v", out.Err, s.claim("a").Annotations)
 	}
-	for _, c := range []command.Command{command.WriteClaimHash{Claim: "gone", Hash: "1"}, command.WritePoolHash{Pool: "gone", Hash: "1"}} {
+	for _, c := range []command.Command{command.WriteClaimHash{Claim: "gone", Hash: "1"},
+		command.WritePoolHash{Pool: "gone", Hash: "1"}} {
 		if out := s.do(c); out.Err != nil {
 			t.Errorf("%T of what is gone: %v", c, out.Err)
 		}
@@ -220,7 +234,8 @@ func TestClaimsSayWhatTheyAreMadeFrom(t *testing.T) {
 		t.Fatal(out.Err)
 	}
 	have := s.claim("a").Annotations
-	if have[v1.NodePoolHashAnnotationKey] != "12" || have[v1.NodePoolHashVersionAnnotationKey] != "v3" || have[cluster.ReplacesAnnotation] != "m1" || have["note"] != "x" {
+	if have[v1.NodePoolHashAnnotationKey] != "12" || have[v1.NodePoolHashVersionAnnotationKey] != "v3" ||
+		have[cluster.ReplacesAnnotation] != "m1" || have["note"] != "x" {
 		t.Errorf("annotations %v", have)
 	}
 	if out := s.do(command.Register{Claim: "a", Node: "n"}); out.Err != nil {
@@ -230,7 +245,8 @@ func TestClaimsSayWhatTheyAreMadeFrom(t *testing.T) {
 	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "n"}, node); err != nil {
 		t.Fatal(err)
 	}
-	if _, told := node.Annotations[cluster.ReplacesAnnotation]; told || node.Annotations[v1.NodePoolHashAnnotationKey] != "12" {
+	if _, told := node.Annotations[cluster.ReplacesAnnotation]; told ||
+		node.Annotations[v1.NodePoolHashAnnotationKey] != "12" {
 		t.Errorf("the node's annotations %v", node.Annotations)
 	}
 }

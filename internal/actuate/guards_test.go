@@ -40,7 +40,8 @@ func TestCreatedClaimHasAllOfItsTemplate(t *testing.T) {
 		Name: "x", Pool: "default", PoolUID: "p", Relaxed: true,
 		Labels: cluster.LabelsOf(map[string]string{v1.NodePoolLabelKey: "default", v1.NodeInitializedLabelKey: "true"}),
 		Template: cluster.Template{ExpireAfter: "2h0m0s", HasTerminationGrace: true, TerminationGrace: time.Minute,
-			Taints: []cluster.Taint{{Key: "a", Value: "b", Effect: cluster.NoSchedule}}, StartupTaints: []cluster.Taint{{Key: "c", Effect: cluster.NoExecute}}},
+			Taints:        []cluster.Taint{{Key: "a", Value: "b", Effect: cluster.NoSchedule}},
+			StartupTaints: []cluster.Taint{{Key: "c", Effect: cluster.NoExecute}}},
 		Requests: resource.Vector{resource.CPU: 100},
 	}
 	if out := s.do(c); out.Err != nil {
@@ -70,7 +71,8 @@ func TestCreatedClaimHasAllOfItsTemplate(t *testing.T) {
 	if out := s.do(c); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if claim := s.claim("y"); claim.Spec.TerminationGracePeriod != nil || claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] != "" {
+	if claim := s.claim("y"); claim.Spec.TerminationGracePeriod != nil ||
+		claim.Annotations[v1.NodeClaimMinValuesRelaxedAnnotationKey] != "" {
 		t.Errorf("what was not asked for: %+v", claim)
 	}
 }
@@ -78,7 +80,8 @@ func TestCreatedClaimHasAllOfItsTemplate(t *testing.T) {
 func TestRegisteredNodeIsItsClaims(t *testing.T) {
 	claim := ours("x")
 	claim.Labels["team"] = "blue"
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid", Labels: map[string]string{"kubelet": "said"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid",
+		Labels: map[string]string{"kubelet": "said"}}}
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	for range 2 { // asking again changes nothing
 		out := s.do(command.Register{Claim: "x", Node: "n"})
@@ -87,13 +90,16 @@ func TestRegisteredNodeIsItsClaims(t *testing.T) {
 		}
 	}
 	got := s.node("n")
-	if got.Labels["team"] != "blue" || got.Labels["kubelet"] != "said" || got.Labels[v1.NodeClassLabelKey("fake.tenon.sh", "FakeNodeClass")] != "default" {
+	if got.Labels["team"] != "blue" || got.Labels["kubelet"] != "said" ||
+		got.Labels[v1.NodeClassLabelKey("fake.tenon.sh", "FakeNodeClass")] != "default" {
 		t.Errorf("labels %v", got.Labels)
 	}
-	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "uid-1" || !slices.Equal(got.Finalizers, []string{v1.TerminationFinalizer}) {
+	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "uid-1" || !slices.Equal(got.Finalizers,
+		[]string{v1.TerminationFinalizer}) {
 		t.Errorf("owners %+v, finalizers %v", got.OwnerReferences, got.Finalizers)
 	}
-	if c := meta.FindStatusCondition(s.claim("x").Status.Conditions, v1.ConditionTypeInitialized); c == nil || c.Status != metav1.ConditionUnknown {
+	if c := meta.FindStatusCondition(s.claim("x").Status.Conditions, v1.ConditionTypeInitialized); c == nil ||
+		c.Status != metav1.ConditionUnknown {
 		t.Errorf("Initialized is %+v", c)
 	}
 	out := s.do(command.Initialize{Claim: "x", Node: "n"})
@@ -131,7 +137,8 @@ func TestNodePatchSparesANamesake(t *testing.T) {
 		t.Error("the namesake has got it")
 	}
 	var sent string
-	spy := newStage(t, interceptor.Funcs{Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	spy := newStage(t, interceptor.Funcs{Patch: func(_ context.Context, _ client.WithWatch, obj client.Object,
+		patch client.Patch, _ ...client.PatchOption) error {
 		data, err := patch.Data(obj)
 		sent = string(data)
 		return err
@@ -146,12 +153,14 @@ func TestNodePatchSparesANamesake(t *testing.T) {
 
 // What has been written is reported: until the watch shows it, nobody asks again.
 func TestReleaseReportsItsWrites(t *testing.T) {
-	claim, node := ours("x"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid", Finalizers: []string{v1.TerminationFinalizer}}}
+	claim, node := ours("x"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid",
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	at := metav1.Now()
 	claim.DeletionTimestamp, claim.Finalizers = &at, append(claim.Finalizers, "example.com/other")
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	out := s.do(command.Release{Claim: "x", UID: "uid-1", Node: "n", NodeUID: "n-uid"})
-	want := []command.Write{{Kind: command.KindNode, Name: "n", Gone: true}, {Kind: command.KindClaim, Name: "x", Gone: true}}
+	want := []command.Write{{Kind: command.KindNode, Name: "n", Gone: true}, {Kind: command.KindClaim, Name: "x",
+		Gone: true}}
 	if out.Err != nil || !slices.Equal(out.Writes, want) {
 		t.Fatalf("outcome %+v, want the writes %+v", out, want)
 	}
@@ -170,21 +179,28 @@ func TestFaultsAreReported(t *testing.T) {
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 			return broken
 		},
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch,
+			...client.SubResourcePatchOption) error {
 			return broken
 		},
 		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return broken },
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid", Finalizers: []string{v1.TerminationFinalizer}, Annotations: map[string]string{cluster.KeptForAnnotation: "m"}},
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n-uid",
+		Finalizers: []string{v1.TerminationFinalizer}, Annotations: map[string]string{cluster.KeptForAnnotation: "m"}},
 		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{v1.DisruptedNoScheduleTaint()}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p-uid"}}
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
 	for _, c := range []command.Command{
-		command.Register{Claim: "x", Node: "n"}, command.Initialize{Claim: "x", Node: "n"}, command.Open{Claim: "x", Node: "n"},
-		command.Fence{Claim: "x", UID: "uid-1", Node: "n", Reason: command.Empty}, command.Unfence{Claim: "x", UID: "uid-1", Node: "n"},
-		command.Release{Claim: "x", UID: "uid-1", Node: "n", NodeUID: "n-uid"}, command.DeleteClaim{Claim: "x", UID: "uid-1", Reason: command.Empty},
-		command.DeleteNode{Node: "n", UID: "n-uid"}, command.Nominate{Pod: "ns/p", UID: "p-uid", Namespace: "ns", Name: "p", Node: "n"},
-		command.WritePoolHash{Pool: "default", UID: "pool", Hash: "1", Version: "v"}, command.WriteClaimHash{Claim: "x", UID: "uid-1", Hash: "1", Version: "v"},
+		command.Register{Claim: "x", Node: "n"}, command.Initialize{Claim: "x", Node: "n"}, command.Open{Claim: "x",
+			Node: "n"},
+		command.Fence{Claim: "x", UID: "uid-1", Node: "n", Reason: command.Empty}, command.Unfence{Claim: "x",
+			UID: "uid-1", Node: "n"},
+		command.Release{Claim: "x", UID: "uid-1", Node: "n", NodeUID: "n-uid"}, command.DeleteClaim{Claim: "x",
+			UID: "uid-1", Reason: command.Empty},
+		command.DeleteNode{Node: "n", UID: "n-uid"}, command.Nominate{Pod: "ns/p", UID: "p-uid", Namespace: "ns",
+			Name: "p", Node: "n"},
+		command.WritePoolHash{Pool: "default", UID: "pool", Hash: "1", Version: "v"}, command.WriteClaimHash{Claim: "x",
+			UID: "uid-1", Hash: "1", Version: "v"},
 		command.SetClaim{Claim: "x", Conditions: []cluster.Condition{{Type: "T", Status: cluster.True}}},
 	} {
 		s := newStage(t, fail, ours("x"), node.DeepCopy(), pod.DeepCopy(), pool.DeepCopy())
@@ -204,7 +220,8 @@ func TestWhatIsARefusal(t *testing.T) {
 			t.Errorf("%d is a refusal: %v, want %v", code, got, want)
 		}
 	}
-	if isRefusal(errors.New("no answer")) || isRefusal(apierrors.NewTooManyRequests("later", 1)) || isRefusal(apierrors.NewTimeoutError("slow", 1)) {
+	if isRefusal(errors.New("no answer")) || isRefusal(apierrors.NewTooManyRequests("later", 1)) ||
+		isRefusal(apierrors.NewTimeoutError("slow", 1)) {
 		t.Error("what may go well another time is taken for a refusal")
 	}
 }
@@ -236,9 +253,10 @@ func TestACloudThatIsSilentHasEndedNothing(t *testing.T) {
 		cloud   silent
 		command command.Terminate
 	}{
-		"the end of an instance": {silent{deletes: away}, command.Terminate{Claim: "x", UID: "uid-1", ProviderID: "fake:///1"}},
-		"the end of an orphan":   {silent{deletes: away}, command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}},
-		"the list":               {silent{lists: away}, command.Terminate{Claim: "x", UID: "uid-1"}},
+		"the end of an instance": {silent{deletes: away}, command.Terminate{Claim: "x", UID: "uid-1",
+			ProviderID: "fake:///1"}},
+		"the end of an orphan": {silent{deletes: away}, command.Terminate{UID: "uid-1", ProviderID: "fake://uid-1"}},
+		"the list":             {silent{lists: away}, command.Terminate{Claim: "x", UID: "uid-1"}},
 	} {
 		s := newStage(t, interceptor.Funcs{}, ours("x"))
 		if x.command.Claim == "" { // whose claim is gone
@@ -269,14 +287,16 @@ func TestAdoptionPutsTheFinalizerOn(t *testing.T) {
 	if got := s.claim("x").Finalizers; !slices.Equal(got, []string{"example.com/other", v1.TerminationFinalizer}) {
 		t.Errorf("finalizers %v", got)
 	}
-	if out := s.do(command.Adopt{Claim: "y"}); out.Err != nil || slices.Contains(s.claim("y").Finalizers, v1.TerminationFinalizer) {
+	if out := s.do(command.Adopt{Claim: "y"}); out.Err != nil || slices.Contains(s.claim("y").Finalizers,
+		v1.TerminationFinalizer) {
 		t.Errorf("a claim on its way out is adopted: %+v", out)
 	}
 }
 
 func TestPoolTellsItsStatus(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}})
-	status := cluster.PoolStatus{Nodes: 3, ClassGeneration: 7, Resources: resource.Vector{resource.CPU: 2500}, Conditions: []cluster.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}}
+	status := cluster.PoolStatus{Nodes: 3, ClassGeneration: 7, Resources: resource.Vector{resource.CPU: 2500},
+		Conditions: []cluster.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}}
 	out := s.do(command.SetPool{Pool: "default", Status: status})
 	if out.Err != nil || len(out.Writes) != 1 || out.Writes[0].Kind != command.KindPool || out.Writes[0].Version == "" {
 		t.Fatalf("outcome %+v", out)
@@ -286,7 +306,9 @@ func TestPoolTellsItsStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes := pool.Status.Resources["nodes"]
-	if pool.Status.NodeClassObservedGeneration != 7 || nodes.Value() != 3 || pool.Status.Resources.Cpu().MilliValue() != 2500 || !meta.IsStatusConditionTrue(pool.Status.Conditions, "Ready") {
+	if pool.Status.NodeClassObservedGeneration != 7 || nodes.Value() != 3 ||
+		pool.Status.Resources.Cpu().MilliValue() != 2500 || !meta.IsStatusConditionTrue(pool.Status.Conditions,
+		"Ready") {
 		t.Errorf("the status is %+v", pool.Status)
 	}
 	if out := s.do(command.SetPool{Pool: "gone", Status: status}); out.Err != nil {

@@ -15,7 +15,8 @@ import (
 
 // TestNodeIsKeptAndOpened keeps a node for a move, and opens it; a node that somebody else has cordoned stays closed.
 func TestNodeIsKeptAndOpened(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
 	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	s := newStage(t, interceptor.Funcs{}, ours("a"), node, other)
 	for _, step := range []struct {
@@ -36,7 +37,8 @@ func TestNodeIsKeptAndOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n.Spec.Unschedulable != step.closed || n.Annotations[cluster.KeptForAnnotation] != step.mark {
-			t.Errorf("after %+v the node is closed: %v, marked %q", step.command, n.Spec.Unschedulable, n.Annotations[cluster.KeptForAnnotation])
+			t.Errorf("after %+v the node is closed: %v, marked %q", step.command, n.Spec.Unschedulable,
+				n.Annotations[cluster.KeptForAnnotation])
 		}
 	}
 }

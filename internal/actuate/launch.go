@@ -37,7 +37,8 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 		// The claim was removed by force while the instance was being launched: nobody else knows of the instance.
 		owner := cloudprovider.Owner{ClaimName: claim.Name, ClaimUID: string(claim.UID)}
 		if err := a.Cloud.Delete(ctx, instance.ProviderID, owner); err != nil && !cloudprovider.IsNotFound(err) {
-			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID, c.Claim, err)
+			return result{}, fmt.Errorf("terminating instance %s, whose NodeClaim %s is gone: %w", instance.ProviderID,
+				c.Claim, err)
 		}
 	}
 	return result{writes: writes, unavailable: unavailableOfferings(instance.Refused)}, nil
@@ -47,15 +48,18 @@ func (a *Actor) launchInstance(ctx context.Context, c command.LaunchInstance) (r
 func unavailableOfferings(list []cloudprovider.OfferingRef) []command.UnavailableOffering {
 	var out []command.UnavailableOffering
 	for _, o := range list {
-		out = append(out, command.UnavailableOffering{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Within: o.Within, Advice: o.Why})
+		out = append(out, command.UnavailableOffering{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType,
+			Within: o.Within, Advice: o.Why})
 	}
 	return out
 }
 
-// writeInstance puts the instance's labels and then its state on its claim. In this order: what is Launched is never launched again,
-// so that labels which a crash or a fault kept from being written after it would be missing for ever. Nobody else writes these
-// fields now, so neither write needs a lock. A write is missing from the answer if the claim was gone, or is another by now.
-func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance, instance *cloudprovider.Instance) ([]command.Write, error) {
+// writeInstance puts the instance's labels and then its state on its claim. In this order: what is Launched is never
+// launched again, so that labels which a crash or a fault kept from being written after it would be missing for ever.
+// Nobody else writes these fields now, so neither write needs a lock. A write is missing from the answer if the claim
+// was gone, or is another by now.
+func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance,
+	instance *cloudprovider.Instance) ([]command.Write, error) {
 	labels, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		if claim.Labels == nil {
 			claim.Labels = map[string]string{}
@@ -79,7 +83,8 @@ func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance, ins
 		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
 		setCondition(claim, launched(instance))
 		for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-			setIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound", Message: "the node has not joined the cluster yet"})
+			setIfAbsent(claim, metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: "NodeNotFound",
+				Message: "the node has not joined the cluster yet"})
 		}
 	}, func(claim *v1.NodeClaim, base client.Object) error {
 		if isNamesake(claim, c.UID) {
@@ -94,7 +99,8 @@ func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance, ins
 func launched(instance *cloudprovider.Instance) cluster.Condition {
 	cond := isTrue(v1.ConditionTypeLaunched, v1.ConditionTypeLaunched)
 	if instance.PriceEstimated {
-		cond.Message = fmt.Sprintf("nobody has told the price of %s; it is estimated at $%.4f an hour from what other instance types cost", instance.Type, instance.Price)
+		cond.Message = fmt.Sprintf("nobody has told the price of %s; it is estimated at $%.4f an hour from what "+
+			"other instance types cost", instance.Type, instance.Price)
 	}
 	return cond
 }

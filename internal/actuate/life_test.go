@@ -34,8 +34,11 @@ func TestDeadlineIsWritten(t *testing.T) {
 	for _, x := range []struct {
 		at   time.Time
 		want string
-	}{{deadline, "2026-11-15T12:00:00Z"}, {deadline.Add(time.Hour), "2026-11-15T12:00:00Z"}, {deadline.Add(-time.Hour), "2026-11-15T11:00:00Z"}} {
-		out := s.do(command.SetClaim{Claim: "a", Deadline: x.at, Conditions: []cluster.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.Unknown, Reason: "Draining"}}})
+	}{{deadline, "2026-11-15T12:00:00Z"}, {deadline.Add(time.Hour), "2026-11-15T12:00:00Z"}, {deadline.Add(-time.Hour),
+		"2026-11-15T11:00:00Z"}} {
+		out := s.do(command.SetClaim{Claim: "a", Deadline: x.at,
+			Conditions: []cluster.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.Unknown,
+				Reason: "Draining"}}})
 		if out.Err != nil || len(out.Writes) != 2 {
 			t.Fatalf("outcome %+v", out)
 		}
@@ -43,7 +46,8 @@ func TestDeadlineIsWritten(t *testing.T) {
 			t.Errorf("after %s: %q, want %q", x.at, got, x.want)
 		}
 	}
-	if c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeDrained); c == nil || c.Reason != "Draining" {
+	if c := meta.FindStatusCondition(s.claim("a").Status.Conditions, v1.ConditionTypeDrained); c == nil ||
+		c.Reason != "Draining" {
 		t.Errorf("condition %+v", c)
 	}
 }
@@ -51,7 +55,8 @@ func TestDeadlineIsWritten(t *testing.T) {
 // A claim that is deleted with a deadline carries it from the first moment; a namesake gets none.
 func TestDeletionWritesItsDeadlineFirst(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
-	if out := s.do(command.DeleteClaim{Claim: "a", UID: "another", Deadline: deadline}); out.Err != nil || s.deadline("a") != "" {
+	if out := s.do(command.DeleteClaim{Claim: "a", UID: "another", Deadline: deadline}); out.Err != nil ||
+		s.deadline("a") != "" {
 		t.Fatalf("outcome %+v, deadline %q", out, s.deadline("a"))
 	}
 	if out := s.do(command.DeleteClaim{Claim: "a", UID: "uid-1", Deadline: deadline}); out.Err != nil {
@@ -65,7 +70,8 @@ func TestDeletionWritesItsDeadlineFirst(t *testing.T) {
 func TestDeleteNodeSparesANamesake(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "n"}}
 	checked := 0
-	s := newStage(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+	s := newStage(t, interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object,
+		opts ...client.DeleteOption) error {
 		var o client.DeleteOptions
 		o.ApplyOptions(opts)
 		if o.Preconditions == nil || o.Preconditions.UID == nil || *o.Preconditions.UID != "n" {
@@ -88,7 +94,8 @@ func TestDeleteNodeSparesANamesake(t *testing.T) {
 
 // What comes back from an eviction tells a refusal from a failure.
 func TestAnswersToEvictions(t *testing.T) {
-	leaving := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("the namespace is being terminated"))
+	leaving := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p",
+		errors.New("the namespace is being terminated"))
 	leaving.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for _, x := range []struct {
 		name            string
@@ -97,16 +104,21 @@ func TestAnswersToEvictions(t *testing.T) {
 	}{
 		{"done", nil, false, false},
 		{"the pod is gone", apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "p"), false, false},
-		{"it is another pod", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("uid")), false, false},
+		{"it is another pod", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "p", errors.New("uid")),
+			false, false},
 		{"a budget forbids it", apierrors.NewTooManyRequests("no", 0), true, true},
 		{"its namespace is on its way out", leaving, true, true},
-		{"we may not", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("RBAC")), true, false},
-		{"the server has failed", apierrors.NewGenericServerResponse(http.StatusInternalServerError, "create", schema.GroupResource{}, "p", "", 0, true), true, false},
+		{"we may not", apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("RBAC")),
+			true, false},
+		{"the server has failed", apierrors.NewGenericServerResponse(http.StatusInternalServerError, "create",
+			schema.GroupResource{}, "p", "", 0, true), true, false},
 	} {
-		s := newStage(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		s := newStage(t, interceptor.Funcs{SubResourceCreate: func(context.Context, client.Client, string,
+			client.Object, client.Object, ...client.SubResourceCreateOption) error {
 			return x.answer
 		}})
-		if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Namespace: "ns", Name: "p"}); (out.Err != nil) != x.failed || out.Refused != x.refused {
+		if out := s.do(command.Evict{Pod: "ns/p", UID: "u", Namespace: "ns",
+			Name: "p"}); (out.Err != nil) != x.failed || out.Refused != x.refused {
 			t.Errorf("%s: outcome %+v", x.name, out)
 		}
 	}
@@ -116,13 +128,15 @@ func TestAnswersToEvictions(t *testing.T) {
 func TestStartupTaintsArePutOnOnce(t *testing.T) {
 	claim := ours("a")
 	claim.Spec.StartupTaints = []v1.Taint{{Key: "boot", Effect: corev1.TaintEffectNoSchedule}}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
 	s := newStage(t, interceptor.Funcs{}, claim, node)
 	for i, want := range []int{2, 1} {
 		if out := s.do(command.Register{Claim: "a", Node: "a"}); out.Err != nil {
 			t.Fatal(out.Err)
 		}
-		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil || len(node.Spec.Taints) != want {
+		if err := s.api.Get(t.Context(), client.ObjectKey{Name: "a"}, node); err != nil ||
+			len(node.Spec.Taints) != want {
 			t.Fatalf("try %d: %v, taints %v, want %d", i, err, node.Spec.Taints, want)
 		}
 		removeTaint(node, corev1.Taint{Key: "boot", Effect: corev1.TaintEffectNoSchedule})
@@ -133,7 +147,8 @@ func TestStartupTaintsArePutOnOnce(t *testing.T) {
 }
 
 func TestDoNotSyncTaints(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{v1.NodeDoNotSyncTaintsLabelKey: "true"}},
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a",
+		Labels: map[string]string{v1.NodeDoNotSyncTaintsLabelKey: "true"}},
 		Spec: corev1.NodeSpec{Taints: []corev1.Taint{v1.UnregisteredNoExecuteTaint()}}}
 	claim := ours("a") // its agent has taken the startup taint off before the node was registered
 	claim.Spec.StartupTaints = []v1.Taint{{Key: "boot", Effect: corev1.TaintEffectNoSchedule}}
@@ -152,9 +167,11 @@ func TestFalseConditionsStand(t *testing.T) {
 	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	wrong := []cluster.Condition{{Type: v1.ConditionTypeConsistentStateFound, Status: cluster.False, Reason: "X"}, {Type: v1.ConditionTypeVolumesDetached, Status: cluster.False, Reason: "X"}}
+	wrong := []cluster.Condition{{Type: v1.ConditionTypeConsistentStateFound, Status: cluster.False, Reason: "X"},
+		{Type: v1.ConditionTypeVolumesDetached, Status: cluster.False, Reason: "X"}}
 	id := s.claim("a").Status.ProviderID
-	for _, c := range []command.Command{command.SetClaim{Claim: "a", Conditions: wrong}, command.Initialize{Claim: "a", Node: "a"}, command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id}} {
+	for _, c := range []command.Command{command.SetClaim{Claim: "a", Conditions: wrong}, command.Initialize{Claim: "a",
+		Node: "a"}, command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id}} {
 		if out := s.do(c); out.Err != nil {
 			t.Fatal(out.Err)
 		}
@@ -165,7 +182,8 @@ func TestFalseConditionsStand(t *testing.T) {
 			t.Errorf("%s is no longer False", c.Type)
 		}
 	}
-	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeDrained, v1.ConditionTypeInstanceTerminating} {
+	for _, kind := range []string{v1.ConditionTypeInitialized, v1.ConditionTypeDrained,
+		v1.ConditionTypeInstanceTerminating} {
 		if !meta.IsStatusConditionTrue(conditions, kind) {
 			t.Errorf("%s is not True", kind)
 		}
@@ -205,7 +223,8 @@ func TestTerminateAnOrphan(t *testing.T) {
 	}
 }
 
-// Another replica may have launched an instance after we were told that there was none: the claim must not go before it.
+// Another replica may have launched an instance after we were told that there was none: the claim must not go before
+// it.
 func TestReleaseSparesAClaimThatGotAnInstance(t *testing.T) {
 	claim, now := ours("a"), metav1.Now()
 	claim.DeletionTimestamp, claim.Status.ProviderID = &now, "cloud://new"
@@ -224,7 +243,8 @@ func TestLaunchIsNotWrittenToANamesake(t *testing.T) {
 	next.UID = "uid-2"
 	var swapped atomic.Bool
 	s := newStage(t, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			if err := c.Get(ctx, key, obj, opts...); err != nil {
 				return err
 			}
@@ -283,7 +303,8 @@ func (d deaf) Create(context.Context, *v1.NodeClaim) (*cloudprovider.Instance, e
 // What may go well later is tried again, and the claim says what holds it up.
 func TestLaunchThatMayGoWellLater(t *testing.T) {
 	for reason, err := range map[string]error{
-		"Throttled": &cloudprovider.ThrottledError{Cause: errors.New("slow down")}, "Unauthorized": &cloudprovider.UnauthorizedError{Cause: errors.New("who are you")},
+		"Throttled":    &cloudprovider.ThrottledError{Cause: errors.New("slow down")},
+		"Unauthorized": &cloudprovider.UnauthorizedError{Cause: errors.New("who are you")},
 		"LaunchFailed": errors.New("the network is down"),
 	} {
 		s := newStage(t, interceptor.Funcs{}, ours("a"))

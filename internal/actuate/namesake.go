@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Names of claims derive from what they are for: a claim that was removed by force may come back under the same name while
-// something is still being done for the first. What belongs to one must not be written to the other.
+// Names of claims derive from what they are for: a claim that was removed by force may come back under the same name
+// while something is still being done for the first. What belongs to one must not be written to the other.
 
 // isNamesake reports whether the claim is not the one that was meant; an empty UID means any.
 func isNamesake(claim *v1.NodeClaim, uid string) bool {
@@ -28,17 +28,19 @@ func errNamesake(claim *v1.NodeClaim) error {
 }
 
 // editOwnStatus changes a claim's status if it is still the one that was meant.
-func (a *Actor) editOwnStatus(ctx context.Context, name, uid string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
+func (a *Actor) editOwnStatus(ctx context.Context, name, uid string, edit func(*v1.NodeClaim)) ([]command.Write,
+	error) {
 	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
 		if isNamesake(claim, uid) {
 			return errNamesake(claim)
 		}
-		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
+			client.MergeFromWithOptimisticLock{}))
 	})
 }
 
-// uidPatch is a merge patch without a lock on the version. It names the object's UID: the API server refuses it if the object
-// is another one of the same name.
+// uidPatch is a merge patch without a lock on the version. It names the object's UID: the API server refuses it if the
+// object is another one of the same name.
 type uidPatch struct{ base client.Object }
 
 // Type is the kind of patch.

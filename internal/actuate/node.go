@@ -43,7 +43,8 @@ func (a *Actor) register(ctx context.Context, c command.Register) (result, error
 		claim.Status.NodeName = c.Node
 		setCondition(claim, isTrue(v1.ConditionTypeRegistered, v1.ConditionTypeRegistered))
 		if !meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized) {
-			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown, Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
+			writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInitialized, Status: metav1.ConditionUnknown,
+				Reason: "NodeNotReady", Message: "the node is not ready for pods yet"})
 		}
 	})
 	return result{writes: append(nodeWrites, claimWrites...)}, err
@@ -64,7 +65,10 @@ func joinNode(node *corev1.Node, claim *v1.NodeClaim) {
 	node.Labels[v1.NodeRegisteredLabelKey] = "true"
 	for key, value := range claim.Annotations {
 		switch key {
-		case cluster.SeatsAnnotation, cluster.MadeForAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cloudprovider.InterruptionAnnotation, corev1.LastAppliedConfigAnnotation: // the claim's own
+		case cluster.SeatsAnnotation, cluster.MadeForAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation,
+			cluster.RestAnnotation, cluster.SavingRestAnnotation, cloudprovider.InterruptionAnnotation,
+			corev1.LastAppliedConfigAnnotation:
+			// the claim's own
 		default:
 			node.Annotations[key] = value
 		}
@@ -87,7 +91,8 @@ func joinNode(node *corev1.Node, claim *v1.NodeClaim) {
 	if !slices.ContainsFunc(node.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == claim.UID }) {
 		blocks := true
 		node.OwnerReferences = append(node.OwnerReferences, metav1.OwnerReference{
-			APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, BlockOwnerDeletion: &blocks,
+			APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: claim.Name, UID: claim.UID,
+			BlockOwnerDeletion: &blocks,
 		})
 	}
 }

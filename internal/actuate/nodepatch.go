@@ -34,7 +34,8 @@ func (a *Actor) patchNode(ctx context.Context, base, node *corev1.Node) error {
 		listSteps("/spec/taints", base.Spec.Taints, node.Spec.Taints),
 	)
 	if base.Spec.Unschedulable != node.Spec.Unschedulable {
-		steps = append(steps, operation{Op: "add", Path: "/spec/unschedulable", Value: node.Spec.Unschedulable}) // which also replaces
+		// which also replaces
+		steps = append(steps, operation{Op: "add", Path: "/spec/unschedulable", Value: node.Spec.Unschedulable})
 	}
 	if len(steps) == 0 {
 		return nil

@@ -17,9 +17,9 @@ import (
 // fieldManager is the name under which nominations are written: it tells ours from kube-scheduler's own.
 const fieldManager = "tenon"
 
-// nominate writes the node that a pod is expected on to the pod's status; without a node it takes back what was written.
-// The tests of the patch keep a namesake and a pod that has just been bound as they are: then there is nothing to say
-// any more.
+// nominate writes the node that a pod is expected on to the pod's status; without a node it takes back what was
+// written. The tests of the patch keep a namesake and a pod that has just been bound as they are: then there is nothing
+// to say any more.
 func (a *Actor) nominate(ctx context.Context, c command.Nominate) (result, error) {
 	data, err := json.Marshal([]operation{
 		{Op: "test", Path: "/metadata/uid", Value: c.UID},

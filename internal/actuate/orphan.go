@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// terminateOrphan ends an instance that no claim accounts for. The cache may be stale or empty, so whose the instance is, is asked
-// of the cloud, and whether that claim is there of the API server, right before.
+// terminateOrphan ends an instance that no claim accounts for. The cache may be stale or empty, so whose the instance
+// is, is asked of the cloud, and whether that claim is there of the API server, right before.
 func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (result, error) {
 	i, err := a.Cloud.Get(ctx, c.ProviderID)
 	if cloudprovider.IsNotFound(err) {
@@ -23,14 +23,16 @@ func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (resul
 		return result{}, fmt.Errorf("finding out whose instance %s is: %w", c.ProviderID, err)
 	}
 	if c.Node == "" && i.ClaimUID != c.UID {
-		return result{}, &cloudprovider.NotOwnedError{ProviderID: c.ProviderID, Want: cloudprovider.Owner{ClaimUID: c.UID}, Owner: i.Owner()}
+		return result{}, &cloudprovider.NotOwnedError{ProviderID: c.ProviderID,
+			Want: cloudprovider.Owner{ClaimUID: c.UID}, Owner: i.Owner()}
 	}
 	if err := a.mustBeUnclaimed(ctx, c.ProviderID, i.Owner()); err != nil {
 		return result{}, err
 	}
 	ending, err := a.end(ctx, c.ProviderID, i.Owner())
 	if c.Node != "" && cloudprovider.IsNotOwned(err) {
-		return result{instanceGone: true}, nil // the node named a machine that is not ours at all: only the node is let go
+		// the node named a machine that is not ours at all: only the node is let go
+		return result{instanceGone: true}, nil
 	}
 	if err != nil || !ending {
 		return result{instanceGone: err == nil}, err

@@ -40,7 +40,8 @@ func TestNominationIsWrittenAndTakenBack(t *testing.T) {
 	if got := s.pod().Status.NominatedNodeName; got != "n1" || out.Err != nil {
 		t.Fatalf("nominated for %q (%v), want n1", got, out.Err)
 	}
-	if want := (command.Write{Kind: command.KindPod, Name: "uid-web", Nominated: true, Node: "n1"}); len(out.Writes) != 1 || out.Writes[0] != want {
+	if want := (command.Write{Kind: command.KindPod, Name: "uid-web", Nominated: true,
+		Node: "n1"}); len(out.Writes) != 1 || out.Writes[0] != want {
 		t.Errorf("wrote %+v, want %+v", out.Writes, want)
 	}
 	if out := s.do(nomination("uid-web", "")); out.Err != nil || s.pod().Status.NominatedNodeName != "" {
@@ -68,7 +69,8 @@ func TestBindingNamesPodAndNode(t *testing.T) {
 	var bound *corev1.Binding
 	refuse := errors.New("no")
 	var answer error
-	s := newStage(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, sub string, obj, body client.Object, _ ...client.SubResourceCreateOption) error {
+	s := newStage(t, interceptor.Funcs{SubResourceCreate: func(_ context.Context, _ client.Client, sub string, obj,
+		body client.Object, _ ...client.SubResourceCreateOption) error {
 		if sub != "binding" || obj.GetName() != "web" {
 			t.Errorf("created %s of %s", sub, obj.GetName())
 		}
@@ -76,7 +78,8 @@ func TestBindingNamesPodAndNode(t *testing.T) {
 		return answer
 	}}, waitingPod())
 	c := command.Bind{Pod: "default/web", UID: "uid-web", Namespace: "default", Name: "web", Node: "n1"}
-	if out := s.do(c); out.Err != nil || bound.Target.Name != "n1" || bound.UID != "uid-web" || len(out.Writes) != 1 || !out.Writes[0].Bound {
+	if out := s.do(c); out.Err != nil || bound.Target.Name != "n1" || bound.UID != "uid-web" || len(out.Writes) != 1 ||
+		!out.Writes[0].Bound {
 		t.Errorf("bound %+v, wrote %+v (%v)", bound, out.Writes, out.Err)
 	}
 	if answer = refuse; !errors.Is(s.do(c).Err, refuse) {

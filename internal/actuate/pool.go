@@ -21,7 +21,8 @@ func (a *Actor) setPool(ctx context.Context, c command.SetPool) (result, error) 
 	err := a.edit(ctx, c.Pool, pool, func() {
 		pool.Status.Nodes = c.Status.Nodes
 		pool.Status.Resources = quantities(a.Names(), c.Status.Resources)
-		pool.Status.Resources[corev1.ResourceName("nodes")] = *apiresource.NewQuantity(c.Status.Nodes, apiresource.DecimalSI)
+		pool.Status.Resources[corev1.ResourceName("nodes")] = *apiresource.NewQuantity(c.Status.Nodes,
+			apiresource.DecimalSI)
 		pool.Status.NodeClassObservedGeneration = c.Status.ClassGeneration
 		for _, cond := range c.Status.Conditions {
 			if cond.Status == cluster.Absent {
@@ -29,12 +30,14 @@ func (a *Actor) setPool(ctx context.Context, c command.SetPool) (result, error) 
 				continue
 			}
 			meta.SetStatusCondition(&pool.Status.Conditions, metav1.Condition{
-				Type: cond.Type, Status: metav1.ConditionStatus(cond.Status), Reason: cond.Reason, Message: cond.Message,
+				Type: cond.Type, Status: metav1.ConditionStatus(cond.Status), Reason: cond.Reason,
+				Message:            cond.Message,
 				ObservedGeneration: cond.Generation,
 			})
 		}
 	}, func(base client.Object) error {
-		return a.Client.Status().Patch(ctx, pool, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return a.Client.Status().Patch(ctx, pool, client.MergeFromWithOptions(base,
+			client.MergeFromWithOptimisticLock{}))
 	})
 	if err != nil {
 		return result{}, client.IgnoreNotFound(fmt.Errorf("writing the status of NodePool %s: %w", c.Pool, err))

@@ -12,9 +12,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// mustBeEmpty is an error if the node of an instance that is to be ended has pods that were not known when that was decided, or if
-// the node itself was not. A watch may be behind, most of all when a replica has just taken over; the drain goes on when it has
-// caught up.
+// mustBeEmpty is an error if the node of an instance that is to be ended has pods that were not known when that was
+// decided, or if the node itself was not. A watch may be behind, most of all when a replica has just taken over; the
+// drain goes on when it has caught up.
 func (a *Actor) mustBeEmpty(ctx context.Context, c command.Terminate) error {
 	if !c.Drained {
 		return a.mustBeMissing(ctx, c.Missing, c.ProviderID)

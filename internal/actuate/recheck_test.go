@@ -21,7 +21,8 @@ func podOn(node, name string, phase corev1.PodPhase) *corev1.Pod {
 }
 
 func nodeOf(name, providerID string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-node"}, Spec: corev1.NodeSpec{ProviderID: providerID}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-node"},
+		Spec: corev1.NodeSpec{ProviderID: providerID}}
 }
 
 // An instance is ended when its node has no pods but those that need not leave; that is asked of the API server.
@@ -94,7 +95,8 @@ func TestMissingNodeIsLookedForLive(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := s.do(command.DeleteClaim{Claim: "a", UID: "uid-1", Missing: "n", ProviderID: id})
-			if deleted := s.claim("a").DeletionTimestamp != nil; deleted != (x.begin == "") || (out.Err == nil) != (x.begin == "") || out.Err != nil && out.Err.Error() != x.begin {
+			if deleted := s.claim("a").DeletionTimestamp != nil; deleted != (x.begin == "") ||
+				(out.Err == nil) != (x.begin == "") || out.Err != nil && out.Err.Error() != x.begin {
 				t.Errorf("deleted: %v, error %v, want %q", deleted, out.Err, x.begin)
 			}
 			s.wantEnd(s.do(command.Terminate{Claim: "a", UID: "uid-1", ProviderID: id, Missing: "n"}), id, x.end)
@@ -107,7 +109,8 @@ func TestNothingIsEndedUnlooked(t *testing.T) {
 	away := errors.New("away")
 	s := newStage(t, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return away },
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			opts ...client.GetOption) error {
 			if _, ok := obj.(*corev1.Node); ok {
 				return away
 			}
@@ -124,7 +127,8 @@ func TestNothingIsEndedUnlooked(t *testing.T) {
 			t.Errorf("outcome %+v, and %d instances run", out, s.running())
 		}
 	}
-	if out := s.do(command.DeleteClaim{Claim: "a", UID: "uid-1", Missing: "n"}); !errors.Is(out.Err, away) || s.claim("a").DeletionTimestamp != nil {
+	if out := s.do(command.DeleteClaim{Claim: "a", UID: "uid-1", Missing: "n"}); !errors.Is(out.Err, away) ||
+		s.claim("a").DeletionTimestamp != nil {
 		t.Errorf("outcome %+v", out)
 	}
 	// Whether a claim accounts for an orphan, or for the machine of a node, can't be asked either.

@@ -16,8 +16,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// release lets go of the node and, when it is gone, of the claim: a claim without finalizer would leave the node without
-// anybody to finish it.
+// release lets go of the node and, when it is gone, of the claim: a claim without finalizer would leave the node
+// without anybody to finish it.
 func (a *Actor) release(ctx context.Context, c command.Release) (result, error) {
 	var writes []command.Write
 	if c.Node != "" {
@@ -65,7 +65,8 @@ func (a *Actor) nodeIsGone(ctx context.Context, c command.Release) error {
 	case err != nil:
 		return fmt.Errorf("releasing NodeClaim %s: looking whether node %s is gone: %w", c.Claim, c.Node, err)
 	}
-	return fmt.Errorf("releasing NodeClaim %s: its instance is gone and node %s is kept by the finalizers %s; the NodeClaim goes when the node does",
+	return fmt.Errorf("releasing NodeClaim %s: its instance is gone and node %s is kept by the finalizers %s; the "+
+		"NodeClaim goes when the node does",
 		c.Claim, c.Node, strings.Join(node.Finalizers, ", "))
 }
 

@@ -19,8 +19,8 @@ import (
 // askAgainAfter is how long to wait before asking whether an instance is gone.
 const askAgainAfter = time.Second
 
-// terminate asks the cloud to end the instance, and says when it is gone. For whom it is ended is said each time, and the cloud
-// compares: the instance of another claim is left alone.
+// terminate asks the cloud to end the instance, and says when it is gone. For whom it is ended is said each time, and
+// the cloud compares: the instance of another claim is left alone.
 func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, error) {
 	if err := a.mustBeEmpty(ctx, c); err != nil {
 		return result{}, fmt.Errorf("instance %s is not ended yet: %w", c.ProviderID, err)
@@ -61,15 +61,18 @@ func (a *Actor) end(ctx context.Context, id string, owner cloudprovider.Owner) (
 	return false, fmt.Errorf("terminating instance %s: %w", id, err)
 }
 
-// belongsToOther reports whether the error says that the instance belongs to another claim, and that claim is there: then the one who asks
-// has nothing to end. If nobody is there to see to the instance, it has to be looked at by people.
+// belongsToOther reports whether the error says that the instance belongs to another claim, and that claim is there:
+// then the one who asks has nothing to end. If nobody is there to see to the instance, it has to be looked at by
+// people.
 func (a *Actor) belongsToOther(ctx context.Context, err error) bool {
 	refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
 	if !ok || refusal.Owner.ClaimUID == "" {
 		return false
 	}
 	claims, listed := a.claimsOf(ctx, refusal.ProviderID, refusal.Owner)
-	return listed == nil && slices.ContainsFunc(claims, func(c instanceClaim) bool { return c.uid == refusal.Owner.ClaimUID })
+	return listed == nil && slices.ContainsFunc(claims, func(c instanceClaim) bool {
+		return c.uid == refusal.Owner.ClaimUID
+	})
 }
 
 // ownerFor is the claim that an instance is to be ended for; without a UID if the claim is gone.
@@ -86,8 +89,8 @@ func (a *Actor) ownerFor(ctx context.Context, c command.Terminate) (cloudprovide
 	return out, nil
 }
 
-// instancesOf finds the instances that the cloud runs for a claim that was never seen launched: the answer to the launch may
-// have been lost, and the cloud's own list tells.
+// instancesOf finds the instances that the cloud runs for a claim that was never seen launched: the answer to the
+// launch may have been lost, and the cloud's own list tells.
 func (a *Actor) instancesOf(ctx context.Context, owner cloudprovider.Owner) ([]string, error) {
 	instances, err := a.Cloud.List(ctx)
 	if err != nil {
@@ -107,13 +110,15 @@ func (a *Actor) tellTerminating(ctx context.Context, c command.Terminate) (resul
 	r := result{retryAfter: askAgainAfter}
 	claim := &v1.NodeClaim{}
 	err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim)
-	if err == nil && !isNamesake(claim, c.UID) && meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInstanceTerminating) {
+	if err == nil && !isNamesake(claim, c.UID) && meta.IsStatusConditionTrue(claim.Status.Conditions,
+		v1.ConditionTypeInstanceTerminating) {
 		return r, nil // told before: asking again is nothing new
 	}
 	r.writes, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
 		setUnlessFalse(claim, v1.ConditionTypeDrained)
 		setUnlessFalse(claim, v1.ConditionTypeVolumesDetached)
-		writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue, Reason: v1.ConditionTypeInstanceTerminating})
+		writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue,
+			Reason: v1.ConditionTypeInstanceTerminating})
 	})
 	return r, err
 }

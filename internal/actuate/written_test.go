@@ -22,7 +22,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// A claim says all that its node was planned with: for whom it is made, how many values each key must keep, how much room the pods need.
+// A claim says all that its node was planned with: for whom it is made, how many values each key must keep, how much
+// room the pods need.
 func TestClaimIsWrittenAsItWasPlanned(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{})
 	gpu, _ := s.actor.Names().Index("example.com/gpu")
@@ -33,7 +34,8 @@ func TestClaimIsWrittenAsItWasPlanned(t *testing.T) {
 	below, _ := require.Make(require.Lt, []string{"9"})
 	out := s.do(command.CreateClaim{
 		Name: "a", Template: cluster.Template{ExpireAfter: "Never"}, Requests: requests,
-		Requirements:     require.Set{}.With("cores", above.And(below)).WithMin("cores", 3).With("arch", require.Only("x")).WithMin("arch", 1).With("zone", require.Only("z")),
+		Requirements: require.Set{}.With("cores", above.And(below)).WithMin("cores", 3).With("arch",
+			require.Only("x")).WithMin("arch", 1).With("zone", require.Only("z")),
 		MadeFor:          []cluster.MadeFor{{Owner: "rs-1", Try: 2}},
 		Slot:             cluster.Slot{Number: 4, Try: 3},
 		DriftReplacement: cluster.DriftReplacement{DriftedInRow: 2, PoolGeneration: 5, ClassGeneration: 7},
@@ -81,7 +83,8 @@ func TestClaimIsWrittenAsItWasPlanned(t *testing.T) {
 // A lifetime that can't be read is told, and no claim is made: it would live for ever.
 func TestClaimWithALifetimeThatCannotBeRead(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{})
-	if out := s.do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "soon"}}); out.Err == nil || out.Unsure {
+	if out := s.do(command.CreateClaim{Name: "a", Template: cluster.Template{ExpireAfter: "soon"}}); out.Err == nil ||
+		out.Unsure {
 		t.Errorf("outcome %+v", out)
 	}
 	list := &v1.NodeClaimList{}
@@ -90,8 +93,8 @@ func TestClaimWithALifetimeThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Every condition names its reason, as the API demands, and the generation that it is about. What a launch does not know yet is
-// Unknown, and a launch that is repeated takes nothing back.
+// Every condition names its reason, as the API demands, and the generation that it is about. What a launch does not
+// know yet is Unknown, and a launch that is repeated takes nothing back.
 func TestConditionsOfALaunch(t *testing.T) {
 	claim := ours("a")
 	claim.Generation, claim.Labels = 7, nil
@@ -104,19 +107,24 @@ func TestConditionsOfALaunch(t *testing.T) {
 		t.Errorf("labels %v", got.Labels)
 	}
 	for _, kind := range []string{v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-		if c := meta.FindStatusCondition(s.claim("a").Status.Conditions, kind); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NodeNotFound" {
+		if c := meta.FindStatusCondition(s.claim("a").Status.Conditions, kind); c == nil ||
+			c.Status != metav1.ConditionUnknown || c.Reason != "NodeNotFound" {
 			t.Errorf("%s is %+v", kind, c)
 		}
 	}
-	for _, c := range []command.Command{command.Register{Claim: "a", Node: "a"}, command.Initialize{Claim: "a", Node: "a"}, launch,
-		command.Fence{Claim: "a", Node: "a", Reason: command.Empty}, command.Terminate{Claim: "a", UID: "uid-1", ProviderID: s.claim("a").Status.ProviderID}} {
+	for _, c := range []command.Command{command.Register{Claim: "a", Node: "a"}, command.Initialize{Claim: "a",
+		Node: "a"}, launch,
+		command.Fence{Claim: "a", Node: "a", Reason: command.Empty}, command.Terminate{Claim: "a", UID: "uid-1",
+			ProviderID: s.claim("a").Status.ProviderID}} {
 		if out := s.do(c); out.Err != nil {
 			t.Fatal(out.Err)
 		}
 	}
 	conditions := s.claim("a").Status.Conditions
-	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized, v1.ConditionTypeReady, v1.ConditionTypeConsolidatable,
-		v1.ConditionTypeConsistentStateFound, v1.ConditionTypeDrained, v1.ConditionTypeVolumesDetached, v1.ConditionTypeInstanceTerminating} {
+	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized,
+		v1.ConditionTypeReady, v1.ConditionTypeConsolidatable,
+		v1.ConditionTypeConsistentStateFound, v1.ConditionTypeDrained, v1.ConditionTypeVolumesDetached,
+		v1.ConditionTypeInstanceTerminating} {
 		if !meta.IsStatusConditionTrue(conditions, kind) {
 			t.Errorf("%s is not True", kind)
 		}
@@ -137,7 +145,8 @@ func TestLaunchKeepsTheClaimsAnnotations(t *testing.T) {
 	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if got, want := s.claim("a").Annotations, map[string]string{"owner": "me", "example.com/version": "7"}; !maps.Equal(got, want) {
+	if got, want := s.claim("a").Annotations, map[string]string{"owner": "me",
+		"example.com/version": "7"}; !maps.Equal(got, want) {
 		t.Errorf("annotations %v, want %v", got, want)
 	}
 }
@@ -147,17 +156,20 @@ func TestRefusedLaunchSaysWhatItWrote(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.cloud.BlockNodeClass("default", "no subnets")
 	out := s.do(command.LaunchInstance{Claim: "a"})
-	if want := []command.Write{{Kind: command.KindClaim, Name: "a", Version: s.claim("a").ResourceVersion}}; out.Err != nil || !out.Refused || !slices.Equal(out.Writes, want) {
+	if want := []command.Write{{Kind: command.KindClaim, Name: "a",
+		Version: s.claim("a").ResourceVersion}}; out.Err != nil || !out.Refused || !slices.Equal(out.Writes, want) {
 		t.Errorf("outcome %+v, want the writes %+v", out, want)
 	}
 }
 
-// A claim that lost one condition after the other says of the worst why it is not Ready; a condition that is taken off is gone.
+// A claim that lost one condition after the other says of the worst why it is not Ready; a condition that is taken off
+// is gone.
 func TestReadyNamesWhatHasFailed(t *testing.T) {
 	claim := ours("a")
 	setCondition(claim, cluster.Condition{Type: v1.ConditionTypeInitialized, Status: cluster.False, Reason: "Timeout"})
 	ready := meta.FindStatusCondition(claim.Status.Conditions, v1.ConditionTypeReady)
-	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Message != "Initialized is False" { // of the others nothing is known
+	if ready == nil || ready.Status != metav1.ConditionFalse || ready.Message != "Initialized is False" {
+		// of the others nothing is known
 		t.Errorf("Ready is %+v", ready)
 	}
 	setCondition(claim, cluster.Condition{Type: v1.ConditionTypeInitialized, Status: cluster.Absent})
@@ -169,20 +181,24 @@ func TestReadyNamesWhatHasFailed(t *testing.T) {
 // The time of the last pod event is written; where nothing is to be written but a deadline, the status is not touched.
 func TestLastPodEventAndDeadline(t *testing.T) {
 	touched := 0
-	s := newStage(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	s := newStage(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string,
+		obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		touched++
 		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
 	}}, ours("a"))
 	event := deadline.Add(-time.Hour)
-	if out := s.do(command.SetClaim{Claim: "a", LastPodEvent: event}); out.Err != nil || len(out.Writes) != 1 || !s.claim("a").Status.LastPodEventTime.Time.Equal(event) {
+	if out := s.do(command.SetClaim{Claim: "a", LastPodEvent: event}); out.Err != nil || len(out.Writes) != 1 ||
+		!s.claim("a").Status.LastPodEventTime.Time.Equal(event) {
 		t.Errorf("outcome %+v, the last pod event was at %s", out, s.claim("a").Status.LastPodEventTime)
 	}
 	touched = 0
-	if out := s.do(command.SetClaim{Claim: "a", Deadline: deadline}); out.Err != nil || len(out.Writes) != 1 || touched != 0 {
+	if out := s.do(command.SetClaim{Claim: "a", Deadline: deadline}); out.Err != nil || len(out.Writes) != 1 ||
+		touched != 0 {
 		t.Errorf("outcome %+v after %d writes of the status", out, touched)
 	}
 	cond := []cluster.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.True, Reason: "Drained"}}
-	if out := s.do(command.SetClaim{Claim: "a", Conditions: cond}); out.Err != nil || !s.claim("a").Status.LastPodEventTime.Time.Equal(event) {
+	if out := s.do(command.SetClaim{Claim: "a", Conditions: cond}); out.Err != nil ||
+		!s.claim("a").Status.LastPodEventTime.Time.Equal(event) {
 		t.Errorf("outcome %+v, the last pod event was at %s", out, s.claim("a").Status.LastPodEventTime)
 	}
 }
@@ -190,12 +206,14 @@ func TestLastPodEventAndDeadline(t *testing.T) {
 // A pool's status takes conditions off that hold no more, and keeps the others.
 func TestPoolConditionsComeAndGo(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p"}})
-	status := cluster.PoolStatus{Nodes: 3, Conditions: []cluster.Condition{{Type: "Held", Status: cluster.True, Reason: "Held"}}}
+	status := cluster.PoolStatus{Nodes: 3, Conditions: []cluster.Condition{{Type: "Held", Status: cluster.True,
+		Reason: "Held"}}}
 	for range 2 {
 		if out := s.do(command.SetPool{Pool: "default", Status: status}); out.Err != nil {
 			t.Fatal(out.Err)
 		}
-		status.Conditions = []cluster.Condition{{Type: "Held", Status: cluster.Absent}, {Type: "Ready", Status: cluster.True, Reason: "Ready"}}
+		status.Conditions = []cluster.Condition{{Type: "Held", Status: cluster.Absent},
+			{Type: "Ready", Status: cluster.True, Reason: "Ready"}}
 	}
 	pool := &v1.NodePool{}
 	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil {
@@ -215,10 +233,12 @@ func TestFenceNamesItsWrites(t *testing.T) {
 	if got, want := written(fence), []command.Write{claim, claim, node}; fence.Err != nil || !slices.Equal(got, want) {
 		t.Errorf("the fence (%v) wrote %+v, want %+v", fence.Err, got, want)
 	}
-	if got, want := written(unfence), []command.Write{node, claim, claim}; unfence.Err != nil || !slices.Equal(got, want) {
+	if got, want := written(unfence), []command.Write{node, claim, claim}; unfence.Err != nil ||
+		!slices.Equal(got, want) {
 		t.Errorf("its end (%v) wrote %+v, want %+v", unfence.Err, got, want)
 	}
-	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "other", Hash: "1", Version: "v3"}); out.Err != nil || len(out.Writes) != 0 {
+	if out := s.do(command.WriteClaimHash{Claim: "a", UID: "other", Hash: "1", Version: "v3"}); out.Err != nil ||
+		len(out.Writes) != 0 {
 		t.Errorf("a namesake: %+v", out)
 	}
 }
@@ -241,9 +261,11 @@ func TestNodePatchWritesWhatChanged(t *testing.T) {
 	}{
 		"none before and after": {mapSteps("/m", nil, nil), nil},
 		"emptied by hand":       {mapSteps("/m", nil, map[string]string{}), nil},
-		"another value":         {mapSteps("/m", map[string]string{"k": "1"}, map[string]string{"k": "2"}), []operation{{"add", "/m/k", "2"}}},
-		"a key without a value": {mapSteps("/m", map[string]string{"j": "1"}, map[string]string{"j": "1", "k": ""}), []operation{{"add", "/m/k", ""}}},
-		"an empty list":         {listSteps("/x", nil, []string{}), nil},
+		"another value": {mapSteps("/m", map[string]string{"k": "1"}, map[string]string{"k": "2"}),
+			[]operation{{"add", "/m/k", "2"}}},
+		"a key without a value": {mapSteps("/m", map[string]string{"j": "1"}, map[string]string{"j": "1", "k": ""}),
+			[]operation{{"add", "/m/k", ""}}},
+		"an empty list": {listSteps("/x", nil, []string{}), nil},
 	} {
 		if !slices.Equal(x.steps, x.want) {
 			t.Errorf("%s: %+v, want %+v", name, x.steps, x.want)
@@ -277,7 +299,8 @@ func TestStampOfAnyPool(t *testing.T) {
 	if out := s.do(command.WritePoolHash{Pool: "default", Hash: "12", Version: "v3"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil || pool.Annotations[v1.NodePoolHashAnnotationKey] != "12" {
+	if err := s.api.Get(t.Context(), client.ObjectKey{Name: "default"}, pool); err != nil ||
+		pool.Annotations[v1.NodePoolHashAnnotationKey] != "12" {
 		t.Errorf("annotations %v (%v)", pool.Annotations, err)
 	}
 }
@@ -299,7 +322,8 @@ func (c nameless) Delete(ctx context.Context, id string, owner cloudprovider.Own
 
 // An instance that only names its claim is that claim's for as long as one of the name is there.
 func TestOrphanThatOnlyNamesItsClaim(t *testing.T) {
-	for live, want := range map[string]string{"a": "instance fake://uid-1 is left alone: NodeClaim a (UID uid-7) accounts for it", "b": ""} {
+	for live, want := range map[string]string{"a": "instance fake://uid-1 is left alone: NodeClaim a (UID uid-7) " +
+		"accounts for it", "b": ""} {
 		s := newStage(t, interceptor.Funcs{}, with(live, "uid-7", ""))
 		if _, err := s.actor.Cloud.Create(t.Context(), ours("a")); err != nil {
 			t.Fatal(err)
@@ -325,7 +349,8 @@ func TestClaimThatIsGoneEndsNothing(t *testing.T) {
 	}
 	s.actor.Cloud = nameless{s.actor.Cloud}
 	for _, id := range []string{"", "fake://uid-1"} {
-		if out := s.do(command.Terminate{Claim: "a", ProviderID: id}); out.Err != nil || !out.InstanceGone || s.running() != 1 {
+		if out := s.do(command.Terminate{Claim: "a", ProviderID: id}); out.Err != nil || !out.InstanceGone ||
+			s.running() != 1 {
 			t.Errorf("outcome %+v, and %d instances run", out, s.running())
 		}
 	}
@@ -335,7 +360,8 @@ func TestClaimThatIsGoneEndsNothing(t *testing.T) {
 type double struct{ cloudprovider.Instances }
 
 func (double) List(context.Context) ([]*cloudprovider.Instance, error) {
-	return []*cloudprovider.Instance{{ProviderID: "one", ClaimUID: "uid-1"}, {ProviderID: "two", ClaimUID: "uid-1"}, {ProviderID: "other", ClaimUID: "uid-2"}}, nil
+	return []*cloudprovider.Instance{{ProviderID: "one", ClaimUID: "uid-1"}, {ProviderID: "two", ClaimUID: "uid-1"},
+		{ProviderID: "other", ClaimUID: "uid-2"}}, nil
 }
 
 func (double) Delete(_ context.Context, id string, _ cloudprovider.Owner) error {
@@ -352,7 +378,8 @@ func (double) Delete(_ context.Context, id string, _ cloudprovider.Owner) error 
 func TestClaimWithTwoInstancesWaitsForBoth(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, ours("a"))
 	s.actor.Cloud = double{}
-	if out := s.do(command.Terminate{Claim: "a", UID: "uid-1"}); out.Err != nil || out.InstanceGone || out.RetryAfter != time.Second {
+	if out := s.do(command.Terminate{Claim: "a", UID: "uid-1"}); out.Err != nil || out.InstanceGone ||
+		out.RetryAfter != time.Second {
 		t.Errorf("outcome %+v", out)
 	}
 }
@@ -369,10 +396,12 @@ func TestClaimIsLookedForWhenNobodyNeedsIt(t *testing.T) {
 	if out := s.do(made); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	if out := s.do(c); out.Err != nil || out.InstanceGone || len(out.Writes) != 1 || !out.Writes[0].Created || out.Writes[0].Name != "a" {
+	if out := s.do(c); out.Err != nil || out.InstanceGone || len(out.Writes) != 1 || !out.Writes[0].Created ||
+		out.Writes[0].Name != "a" {
 		t.Errorf("the claim is there: %+v", out)
 	}
-	s = newStage(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	s = newStage(t, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object,
+		...client.GetOption) error {
 		return errors.New("no answer")
 	}})
 	if out := s.do(c); out.Err == nil || !out.Unsure || out.InstanceGone {

@@ -32,7 +32,8 @@ func (r *rows) field(path string, s *apiextensionsv1.JSONSchemaProps, required b
 			rules = append(rules, "each: "+rule)
 		}
 	}
-	*r = append(*r, fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", path, kind(s), defaultOf(s), strings.Join(rules, "; "), flat(s.Description)))
+	*r = append(*r, fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", path, kind(s), defaultOf(s),
+		strings.Join(rules, "; "), flat(s.Description)))
 	switch {
 	case isConditions(s): // those of every kind in Kubernetes
 	case s.Items != nil && s.Items.Schema != nil:
@@ -61,7 +62,8 @@ func isConditions(s *apiextensionsv1.JSONSchemaProps) bool {
 	return item != nil && item.Properties["lastTransitionTime"].Type != "" && item.Properties["reason"].Type != ""
 }
 
-// isQuantity tells a quantity of Kubernetes, which is a number or a text such as 10Gi, from other things that are one of both.
+// isQuantity tells a quantity of Kubernetes, which is a number or a text such as 10Gi, from other things that are one
+// of both.
 func isQuantity(s *apiextensionsv1.JSONSchemaProps) bool {
 	return s.XIntOrString && strings.Contains(s.Pattern, "KMGTPE")
 }

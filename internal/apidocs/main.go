@@ -1,5 +1,6 @@
-// Command apidocs writes a reference page for each kind of the API from its CustomResourceDefinition: every field of every version with
-// its type, default, rules and meaning. The definitions are generated from the Go types, so the pages are, too.
+// Command apidocs writes a reference page for each kind of the API from its CustomResourceDefinition: every field of
+// every version with its type, default, rules and meaning. The definitions are generated from the Go types, so the
+// pages are, too.
 //
 //	make generate
 //

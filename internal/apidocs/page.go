@@ -14,7 +14,8 @@ const notice = "<!-- Written by make generate from the Go types in api/. Don't e
 // index is the page that lists the others.
 func index(definitions []*apiextensionsv1.CustomResourceDefinition) string {
 	var b strings.Builder
-	b.WriteString(notice + "# Kinds of the API\n\nEvery field, with its type, default and rules. `make generate` writes these pages from the Go types in [api/](../../../api).\n\n")
+	b.WriteString(notice + "# Kinds of the API\n\nEvery field, with its type, default and rules. `make generate` " +
+		"writes these pages from the Go types in [api/](../../../api).\n\n")
 	b.WriteString("| kind | group | versions | what it is |\n|---|---|---|---|\n")
 	for _, d := range definitions {
 		var versions []string
@@ -25,7 +26,8 @@ func index(definitions []*apiextensionsv1.CustomResourceDefinition) string {
 				about = sentence(s.Description)
 			}
 		}
-		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", d.Spec.Names.Kind, file(d), d.Spec.Group, strings.Join(versions, ", "), about)
+		fmt.Fprintf(&b, "| [%s](%s) | `%s` | %s | %s |\n", d.Spec.Names.Kind, file(d), d.Spec.Group,
+			strings.Join(versions, ", "), about)
 	}
 	return b.String()
 }
@@ -40,7 +42,9 @@ func page(d *apiextensionsv1.CustomResourceDefinition) string {
 	}
 	fmt.Fprintf(&b, "Group `%s`, resource `%s`%s. %s\n", d.Spec.Group, d.Spec.Names.Plural, shortNames(d), scope)
 	versions := slices.Clone(d.Spec.Versions)
-	slices.SortStableFunc(versions, func(x, y apiextensionsv1.CustomResourceDefinitionVersion) int { return rank(x) - rank(y) })
+	slices.SortStableFunc(versions, func(x, y apiextensionsv1.CustomResourceDefinitionVersion) int {
+		return rank(x) - rank(y)
+	})
 	for _, v := range versions {
 		b.WriteString(version(&v))
 	}
@@ -89,7 +93,8 @@ func version(v *apiextensionsv1.CustomResourceDefinitionVersion) string {
 			fmt.Fprintf(&b, "\nRule: %s.\n", rule)
 		}
 		if len(r) > 0 {
-			b.WriteString("\n| field | type | default | rules | meaning |\n|---|---|---|---|---|\n" + strings.Join(r, ""))
+			b.WriteString("\n| field | type | default | rules | meaning |\n|---|---|---|---|---|\n" +
+				strings.Join(r, ""))
 		}
 	}
 	return b.String()

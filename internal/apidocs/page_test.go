@@ -82,11 +82,13 @@ func TestPageTellsEveryField(t *testing.T) {
 	got := page(definitions[0])
 	for _, want := range []string{
 		"# Widget\n\nGroup `example.com`, resource `widgets` (`wd`). It is in a namespace.\n",
-		"## v1\n\nWidget is a thing. It has more to say. Objects are stored in this version.\n\n`kubectl get` shows Age, CPU (with `-o wide`).\n",
+		"## v1\n\nWidget is a thing. It has more to say. Objects are stored in this version.\n\n`kubectl get` shows " +
+			"Age, CPU (with `-o wide`).\n",
 		"### spec of v1\n\nspec is asked for.\n\nRule: name goes with size.\n",
 		"| `spec.cpu` | quantity |  |  |  |\n",
 		"| `spec.name` | string |  | required; matches `^(a\\|b)$`; not empty | name of it, one \\| two &lt;three> |\n",
-		"| `spec.parts` | list of objects |  | at most 4 items; each: a part has a kind |  |\n| `spec.parts[].kind` | string |  | one of `Left`, `Right` |  |\n",
+		"| `spec.parts` | list of objects |  | at most 4 items; each: a part has a kind |  |\n| `spec.parts[].kind` " +
+			"| string |  | one of `Left`, `Right` |  |\n",
 		"| `spec.size` | integer | `3` | 1 to 9 |  |\n",
 		"| `spec.tags` | map of strings |  | each: at most 5 characters |  |\n",
 		"| `status.conditions` | list of conditions |  |  |  |\n| `status.since` | time |  |  |  |\n",
@@ -97,7 +99,8 @@ func TestPageTellsEveryField(t *testing.T) {
 			t.Errorf("the page lacks\n%s", want)
 		}
 	}
-	for _, unwanted := range []string{"`apiVersion`", "`spec.metadata`", "`status.conditions[]", "| `spec.size` | integer | `3` | required"} {
+	for _, unwanted := range []string{"`apiVersion`", "`spec.metadata`", "`status.conditions[]",
+		"| `spec.size` | integer | `3` | required"} {
 		if strings.Contains(got, unwanted) {
 			t.Errorf("the page has %s", unwanted)
 		}
@@ -105,7 +108,8 @@ func TestPageTellsEveryField(t *testing.T) {
 	if strings.Index(got, "## v1\n") > strings.Index(got, "## v1beta1\n") {
 		t.Error("the version that is stored does not come first")
 	}
-	if want := "| [Widget](widget.md) | `example.com` | v1beta1, v1 | Widget is a thing. |\n"; !strings.Contains(index(definitions), want) {
+	if want := "| [Widget](widget.md) | `example.com` | v1beta1, v1 | Widget is a thing. |\n"; !strings.Contains(
+		index(definitions), want) {
 		t.Errorf("the index lacks\n%s", want)
 	}
 	if t.Failed() {

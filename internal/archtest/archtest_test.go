@@ -22,10 +22,12 @@ func floors() map[string]int {
 		"internal/resource": 0, "internal/require": 0,
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
-		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3, "internal/replay": 3, "internal/webhook": 3,
+		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3,
+		"internal/replay": 3, "internal/webhook": 3,
 		"internal/translate": 3, "internal/version": 3, "internal/lease": 3,
-		"internal/loop": 4, "internal/provisioner": 4, "internal/convert": 4, "internal/logging": 4, "internal/tolerant": 4,
-		"operator": 5,
+		"internal/loop": 4, "internal/provisioner": 4, "internal/convert": 4, "internal/logging": 4,
+		"internal/tolerant": 4,
+		"operator":          5,
 	}
 }
 
@@ -91,7 +93,8 @@ func TestRule1Floors(t *testing.T) {
 				continue
 			}
 			if excused[[2]string{rel(p.ImportPath), rel(i)}] == "" {
-				t.Errorf("%s (floor %d) imports %s (floor %d): a package imports only lower floors, so that what decides does not depend on what acts",
+				t.Errorf("%s (floor %d) imports %s (floor %d): a package imports only lower floors, so that what "+
+					"decides does not depend on what acts",
 					rel(p.ImportPath), from, rel(i), to)
 			}
 		}
@@ -101,8 +104,10 @@ func TestRule1Floors(t *testing.T) {
 func TestRule1EveryRoomHasAFloor(t *testing.T) {
 	floor := floors()
 	// Rooms that stand beside the building: tools, tests and the demo.
-	beside := []string{"internal/apidocs", "internal/archtest", "internal/chart", "internal/chart/helm", "internal/chart/onlab", "internal/lab",
-		"internal/lab/labpods", "internal/lab/labtest", "internal/lab/labaws", "internal/demo", "internal/e2e", "internal/fuzz", "internal/fuzz/corpus",
+	beside := []string{"internal/apidocs", "internal/archtest", "internal/chart", "internal/chart/helm",
+		"internal/chart/onlab", "internal/lab",
+		"internal/lab/labpods", "internal/lab/labtest", "internal/lab/labaws", "internal/demo", "internal/e2e",
+		"internal/fuzz", "internal/fuzz/corpus",
 		"internal/hostile", "internal/mutants", "internal/oracle", "internal/sim"}
 	for _, p := range packages(t) {
 		name := rel(p.ImportPath)
@@ -127,8 +132,8 @@ func TestRule1PublicPackagesKnowNothingInternal(t *testing.T) {
 	}
 }
 
-// The simulator of EC2 is another's word on what EC2 does. A provider that knew it could lean on it, and a simulator that knew the
-// provider would make the same mistakes. Both may read the tables of types and prices.
+// The simulator of EC2 is another's word on what EC2 does. A provider that knew it could lean on it, and a simulator
+// that knew the provider would make the same mistakes. Both may read the tables of types and prices.
 func TestTheEC2SimulatorStandsApart(t *testing.T) {
 	const provider, simulator = "cloudprovider/aws", "cloudprovider/aws/ec2sim"
 	users := []string{"cmd/tenon", "internal/demo", "internal/lab/labaws"}
@@ -147,13 +152,14 @@ func TestTheEC2SimulatorStandsApart(t *testing.T) {
 	}
 }
 
-// What the core knows of a cloud is package cloudprovider: the SDK of one is that provider's own business, and whoever runs another
-// should not carry it along.
+// What the core knows of a cloud is package cloudprovider: the SDK of one is that provider's own business, and whoever
+// runs another should not carry it along.
 func TestOnlyTheAWSProviderKnowsItsSDK(t *testing.T) {
 	users := []string{"internal/lab/labaws"}
 	for _, p := range packages(t) {
 		name := rel(p.ImportPath)
-		if name == "cloudprovider/aws" || strings.HasPrefix(name, "cloudprovider/aws/") || slices.Contains(users, name) {
+		if name == "cloudprovider/aws" || strings.HasPrefix(name, "cloudprovider/aws/") ||
+			slices.Contains(users, name) {
 			continue
 		}
 		for _, i := range p.Imports {
@@ -188,7 +194,8 @@ func TestRule2LowerFloorsArePure(t *testing.T) {
 		}
 		for _, i := range p.Imports {
 			for prefix, reason := range banned {
-				if i == prefix || strings.HasPrefix(i, prefix) && strings.HasSuffix(prefix, "/") || strings.HasPrefix(i, prefix+"/") {
+				if i == prefix || strings.HasPrefix(i, prefix) && strings.HasSuffix(prefix, "/") ||
+					strings.HasPrefix(i, prefix+"/") {
 					t.Errorf("%s imports %s: %s", rel(p.ImportPath), i, reason)
 				}
 			}
@@ -229,7 +236,8 @@ func TestRule9NoGlobals(t *testing.T) {
 					}
 				case *ast.GenDecl:
 					for _, bad := range globals(d) {
-						t.Errorf("%s declares var %s at package level: state belongs to a value that somebody owns", name, bad)
+						t.Errorf("%s declares var %s at package level: state belongs to a value that somebody owns",
+							name, bad)
 					}
 				}
 			}
@@ -243,7 +251,8 @@ func globals(d *ast.GenDecl) []string {
 	if d.Tok != token.VAR {
 		return nil
 	}
-	if d.Doc != nil && (strings.Contains(rawText(d.Doc), "go:embed") || strings.Contains(rawText(d.Doc), "set by the linker")) {
+	if d.Doc != nil && (strings.Contains(rawText(d.Doc), "go:embed") || strings.Contains(rawText(d.Doc),
+		"set by the linker")) {
 		return nil
 	}
 	var out []string
@@ -300,7 +309,8 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 		documented := false
 		eachFile(t, p.Dir, func(_ string, file *ast.File) { documented = documented || file.Doc != nil })
 		if !documented && p.Name != "main" {
-			t.Errorf("%s has no package comment: say what it is for, its floor and what it may touch", rel(p.ImportPath))
+			t.Errorf("%s has no package comment: say what it is for, its floor and what it may touch",
+				rel(p.ImportPath))
 		}
 	}
 }
@@ -316,7 +326,8 @@ func eachFile(t *testing.T, dir string, visit func(name string, file *ast.File))
 			return fs.SkipDir
 		}
 		base := filepath.Base(path)
-		if d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") || strings.HasPrefix(base, "zz_generated") {
+		if d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") ||
+			strings.HasPrefix(base, "zz_generated") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)

@@ -14,10 +14,12 @@ import (
 
 // source is what the repository's own code declares and says.
 type source struct {
-	files    map[string]bool            // paths below the root, folders among them
-	declared map[string]map[string]bool // by file: the names of functions, methods, types, fields, constants and variables
-	members  map[string]bool            // "Type.member", "package.Name", "package.Type.member"
-	names    map[string]bool            // every name that is declared somewhere or used of another package, and words that are texts of the code
+	files map[string]bool // paths below the root, folders among them
+	// by file: the names of functions, methods, types, fields, constants and variables
+	declared map[string]map[string]bool
+	members  map[string]bool // "Type.member", "package.Name", "package.Type.member"
+	// every name that is declared somewhere or used of another package, and words that are texts of the code
+	names map[string]bool
 }
 
 // TestDocumentsNameWhatExists resolves each file and each name of code in the pages that walk through the code.
@@ -130,7 +132,8 @@ func last(span string) string { return span[strings.LastIndex(span, ".")+1:] }
 func readSource(t *testing.T) *source {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	s := &source{files: map[string]bool{}, declared: map[string]map[string]bool{}, members: map[string]bool{}, names: map[string]bool{}}
+	s := &source{files: map[string]bool{}, declared: map[string]map[string]bool{}, members: map[string]bool{},
+		names: map[string]bool{}}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -19,7 +19,8 @@ func inside() map[string]string {
 	}
 }
 
-// TestAdditionsAreDocumented compares the names under tenon.sh/ in the source with the page that promises to list them all.
+// TestAdditionsAreDocumented compares the names under tenon.sh/ in the source with the page that promises to list them
+// all.
 func TestAdditionsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "additions.md"))
 	if err != nil {
@@ -44,11 +45,13 @@ func TestAdditionsAreDocumented(t *testing.T) {
 		t.Fatalf("only %d names under tenon.sh/ were found: %v", len(used), used)
 	}
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("`(tenon\\.sh/[A-Za-z][A-Za-z0-9-]*)\\*?`").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("`(tenon\\.sh/[A-Za-z][A-Za-z0-9-]*)\\*?`").FindAllStringSubmatch(string(text),
+		-1) {
 		documented[m[1]] = true
 	}
 	for value, file := range used {
-		stem := strings.HasSuffix(value, "-") && strings.Contains(string(text), "`"+value) // the rest of the name is made elsewhere
+		// the rest of the name is made elsewhere
+		stem := strings.HasSuffix(value, "-") && strings.Contains(string(text), "`"+value)
 		if inside()[value] == "" && !documented[value] && !stem {
 			t.Errorf("%s uses %s, which docs/reference/additions.md does not have", file, value)
 		}
@@ -104,7 +107,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(withoutSpans(withoutCode(string(text))), -1) {
+		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).
+			FindAllStringSubmatch(withoutSpans(withoutCode(string(text))), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}

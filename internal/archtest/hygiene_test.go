@@ -42,8 +42,8 @@ func roles(t *testing.T) map[string][]rbacv1.ClusterRole {
 	return out
 }
 
-// TestRolesAreNarrow: what the controller and people get is named, and what means power over nodes or pods stands apart. That the controller asks
-// for all of it and for no more is tested on the lab (internal/e2e).
+// TestRolesAreNarrow: what the controller and people get is named, and what means power over nodes or pods stands
+// apart. That the controller asks for all of it and for no more is tested on the lab (internal/e2e).
 func TestRolesAreNarrow(t *testing.T) {
 	reads := []string{"get", "list", "watch"}
 	for file, list := range roles(t) {
@@ -56,20 +56,27 @@ func TestRolesAreNarrow(t *testing.T) {
 				if all := slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups); slices.Contains(all, "*") {
 					t.Errorf("%s: role %s allows everything of something: %v", file, role.Name, rule)
 				}
-				if slices.Contains(rule.Resources, "pods/binding") && file != filepath.Join("optional", "placement-bind.yaml") {
+				if slices.Contains(rule.Resources, "pods/binding") && file != filepath.Join("optional",
+					"placement-bind.yaml") {
 					t.Errorf("%s: role %s may bind pods; only --placement=bind needs it", file, role.Name)
 				}
-				changes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
+				changes := slices.ContainsFunc(rule.Verbs, func(verb string) bool {
+					return !slices.Contains(reads, verb)
+				})
 				if aggregated && (changes || slices.Contains(rule.APIGroups, "karpenter.k8s.aws")) {
-					t.Errorf("%s: role %s is part of other roles and allows %v of %v: who may write user data is root on nodes, who may read it sees its secrets", file, role.Name, rule.Verbs, rule.Resources)
+					t.Errorf("%s: role %s is part of other roles and allows %v of %v: who may write user data is "+
+						"root on nodes, who may read it sees its secrets", file, role.Name, rule.Verbs, rule.Resources)
 				}
 				if slices.Contains(rule.Verbs, "create") && slices.Contains(rule.Resources, "secrets") {
 					t.Errorf("%s: role %s may create Secrets, and so tokens of every account there", file, role.Name)
 				}
 				lease := slices.Equal(rule.Resources, []string{"leases"})
-				owners := !slices.ContainsFunc(rule.Resources, func(r string) bool { return !strings.HasSuffix(r, "/finalizers") })
+				owners := !slices.ContainsFunc(rule.Resources, func(r string) bool {
+					return !strings.HasSuffix(r, "/finalizers")
+				})
 				if slices.Contains(rule.Verbs, "update") && !lease && !owners {
-					t.Errorf("%s: role %s may update %v; the controller patches everything but its lease", file, role.Name, rule.Resources)
+					t.Errorf("%s: role %s may update %v; the controller patches everything but its lease", file,
+						role.Name, rule.Resources)
 				}
 			}
 		}

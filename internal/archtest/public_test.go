@@ -9,9 +9,11 @@ import (
 	"testing"
 )
 
-// The controller's executable runs in clusters, with power over their nodes: what only people's machines need is not in it.
+// The controller's executable runs in clusters, with power over their nodes: what only people's machines need is not in
+// it.
 func TestTheControllerLinksNoLab(t *testing.T) {
-	banned := []string{"internal/lab", "internal/demo", "internal/e2e", "internal/chart", "internal/convert", "cloudprovider/aws/ec2sim", "cloudprovider/fake",
+	banned := []string{"internal/lab", "internal/demo", "internal/e2e", "internal/chart", "internal/convert",
+		"cloudprovider/aws/ec2sim", "cloudprovider/fake",
 		"cloudprovider/conformance", "cmd/tenon"}
 	found := 0
 	for _, p := range packages(t) {
@@ -29,7 +31,8 @@ func TestTheControllerLinksNoLab(t *testing.T) {
 					t.Errorf("%s links %s: only people's commands have use for it", name, d)
 				}
 			}
-			if name == "operator" && (strings.HasPrefix(dep, "github.com/aws/") || strings.HasPrefix(rel(dep), "cloudprovider/aws") || strings.HasPrefix(rel(dep), "cloudprovider/kwok")) {
+			if name == "operator" && (strings.HasPrefix(dep, "github.com/aws/") || strings.HasPrefix(rel(dep),
+				"cloudprovider/aws") || strings.HasPrefix(rel(dep), "cloudprovider/kwok")) {
 				t.Errorf("operator links %s: whoever runs another cloud should not carry it along", dep)
 			}
 		}
@@ -39,8 +42,8 @@ func TestTheControllerLinksNoLab(t *testing.T) {
 	}
 }
 
-// Package operator is public and made of what is not: other people could neither name nor make a value of an internal type, so none may be in
-// what it shows.
+// Package operator is public and made of what is not: other people could neither name nor make a value of an internal
+// type, so none may be in what it shows.
 func TestRule1TheOperatorShowsNothingInternal(t *testing.T) {
 	shown := 0
 	for _, p := range packages(t) {
@@ -112,8 +115,8 @@ func imports(t *testing.T, file *ast.File) map[string]string {
 	return out
 }
 
-// leaks lists what an exported declaration shows of internal packages and of what its own package does not export. shown is how many
-// exported names it declares.
+// leaks lists what an exported declaration shows of internal packages and of what its own package does not export.
+// shown is how many exported names it declares.
 func leaks(decl ast.Decl, imported map[string]string) (problems []string, shown int) {
 	look := func(name string, node ast.Node) {
 		if !ast.IsExported(name) || node == nil {
@@ -153,7 +156,8 @@ func leaks(decl ast.Decl, imported map[string]string) (problems []string, shown 
 	return problems, shown
 }
 
-// leaked are the types of internal packages, and those that are not exported, in a type. Fields that are not exported show nothing.
+// leaked are the types of internal packages, and those that are not exported, in a type. Fields that are not exported
+// show nothing.
 func leaked(node ast.Node, imported map[string]string) []string {
 	var out []string
 	ast.Inspect(node, func(n ast.Node) bool {
@@ -185,7 +189,8 @@ func leaked(node ast.Node, imported map[string]string) []string {
 
 func predeclared(name string) bool {
 	switch name {
-	case "any", "bool", "byte", "error", "float32", "float64", "int", "int32", "int64", "rune", "string", "uint", "uint32", "uint64":
+	case "any", "bool", "byte", "error", "float32", "float64", "int", "int32", "int64", "rune", "string", "uint",
+		"uint32", "uint64":
 		return true
 	}
 	return false

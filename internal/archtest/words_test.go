@@ -16,7 +16,8 @@ import (
 func core() []string {
 	return []string{
 		"internal/resource", "internal/require", "internal/cluster", "internal/command", "internal/pack",
-		"internal/schedule", "internal/disrupt", "internal/lifecycle", "internal/plan", "internal/ingest", "internal/actuate",
+		"internal/schedule", "internal/disrupt", "internal/lifecycle", "internal/plan", "internal/ingest",
+		"internal/actuate",
 		"internal/observe", "internal/replay", "internal/loop", "cloudprovider/aws",
 	}
 }
@@ -41,7 +42,8 @@ func TestNoTypeNameStandsTwice(t *testing.T) {
 	for _, problem := range standTwice(types) {
 		t.Error(problem)
 	}
-	if got := standTwice(map[string][]string{"a": {"ledger", "bin"}, "b": {"ledger"}}); len(got) != 1 || !strings.Contains(got[0], "ledger") {
+	if got := standTwice(map[string][]string{"a": {"ledger", "bin"}, "b": {"ledger"}}); len(got) != 1 ||
+		!strings.Contains(got[0], "ledger") {
 		t.Errorf("a type name in two packages is not seen: %q", got)
 	}
 }
@@ -58,14 +60,16 @@ func standTwice(types map[string][]string) []string {
 	for name, dirs := range where {
 		if len(dirs) > 1 {
 			slices.Sort(dirs)
-			out = append(out, "type "+name+" stands in "+strings.Join(dirs, " and in ")+": each needs a name of its own")
+			out = append(out, "type "+name+" stands in "+strings.Join(dirs, " and in ")+
+				": each needs a name of its own")
 		}
 	}
 	slices.Sort(out)
 	return out
 }
 
-// Each row of the glossary has a word, a sentence and where it is in the code; what is named there exists, and no word comes twice.
+// Each row of the glossary has a word, a sentence and where it is in the code; what is named there exists, and no word
+// comes twice.
 func TestGlossaryNamesWhatExists(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "glossary.md"))
 	if err != nil {

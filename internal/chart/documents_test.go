@@ -41,44 +41,76 @@ func theDeployment(objects map[string]*unstructured.Unstructured) string {
 
 // TestDocumentsCommandLines: the flags of three generations of documents, as they are printed there.
 func TestDocumentsCommandLines(t *testing.T) {
-	endpoint := `controller.clusterEndpoint="https://0123456789.gr7.us-east-1.eks.amazonaws.com"` // AWS's command line prints JSON
+	// AWS's command line prints JSON
+	endpoint := `controller.clusterEndpoint="https://0123456789.gr7.us-east-1.eks.amazonaws.com"`
 	account := [2]string{"Deployment karpenter:spec/template/spec/serviceAccountName", `"karpenter"`}
 	for _, document := range []struct {
 		name  string
 		flags []string
 		want  [][2]string
 	}{
-		{"2021", []string{"--skip-crds", "--set", "serviceAccount.create=false", "--version", "0.5.0", "--set", "controller.clusterName=eks-karpenter-demo", "--set", endpoint, "--set", "defaultProvisioner.create=false"},
-			[][2]string{{"CLUSTER_NAME", `"eks-karpenter-demo"`}, {"CLUSTER_ENDPOINT", `"https://0123456789.gr7.us-east-1.eks.amazonaws.com"`}, {"Deployment karpenter:spec/replicas", "1"}, account}},
-		{"v1beta1", []string{"--version", "v0.32.0", "--set", `serviceAccount.annotations."eks\.amazonaws\.com/role-arn"=arn:aws:iam::123456789012:role/karpenter`, "--set", "settings.aws.clusterName=demo",
-			"--set", "settings.aws.defaultInstanceProfile=KarpenterNodeInstanceProfile", "--set", "settings.aws.interruptionQueueName=q"},
-			[][2]string{{"CLUSTER_NAME", `"demo"`}, {"AWS_DEFAULT_INSTANCE_PROFILE", `"KarpenterNodeInstanceProfile"`}, {"INTERRUPTION_QUEUE", `"q"`}, {"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn", `"arn:aws:iam::123456789012:role/karpenter"`}, account}},
-		{"v1", []string{"--version", "1.1.1", "--set", "settings.clusterName=myCluster", "--set", "settings.interruptionQueue=myCluster", "--set", "controller.resources.requests.cpu=1", "--set", "controller.resources.requests.memory=1Gi",
-			"--set", "controller.resources.limits.cpu=1", "--set", "controller.resources.limits.memory=1Gi", "--set", `serviceAccount.annotations."eks.amazonaws.com/role-arn"=arn:aws:iam::012345678901:role/myCluster-karpenter`},
-			[][2]string{{"CLUSTER_NAME", `"myCluster"`}, {"INTERRUPTION_QUEUE", `"myCluster"`}, {"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn", `"arn:aws:iam::012345678901:role/myCluster-karpenter"`},
-				{"Deployment karpenter:spec/template/spec/containers/0/resources/limits", `{"cpu":1,"memory":"1Gi"}`}, account}},
+		{"2021", []string{"--skip-crds", "--set", "serviceAccount.create=false", "--version", "0.5.0", "--set",
+			"controller.clusterName=eks-karpenter-demo", "--set", endpoint, "--set", "defaultProvisioner.create=false"},
+			[][2]string{{"CLUSTER_NAME", `"eks-karpenter-demo"`},
+				{"CLUSTER_ENDPOINT", `"https://0123456789.gr7.us-east-1.eks.amazonaws.com"`},
+				{"Deployment karpenter:spec/replicas", "1"}, account}},
+		{"v1beta1", []string{"--version", "v0.32.0", "--set",
+			`serviceAccount.annotations."eks\.amazonaws\.com/role-arn"=arn:aws:iam::123456789012:role/karpenter`,
+			"--set", "settings.aws.clusterName=demo",
+			"--set", "settings.aws.defaultInstanceProfile=KarpenterNodeInstanceProfile", "--set",
+			"settings.aws.interruptionQueueName=q"},
+			[][2]string{{"CLUSTER_NAME", `"demo"`}, {"AWS_DEFAULT_INSTANCE_PROFILE", `"KarpenterNodeInstanceProfile"`},
+				{"INTERRUPTION_QUEUE", `"q"`},
+				{"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn",
+					`"arn:aws:iam::123456789012:role/karpenter"`}, account}},
+		{"v1", []string{"--version", "1.1.1", "--set", "settings.clusterName=myCluster", "--set",
+			"settings.interruptionQueue=myCluster", "--set", "controller.resources.requests.cpu=1", "--set",
+			"controller.resources.requests.memory=1Gi",
+			"--set", "controller.resources.limits.cpu=1", "--set", "controller.resources.limits.memory=1Gi", "--set",
+			`serviceAccount.annotations."eks.amazonaws.com/role-arn"=arn:aws:iam::012345678901:role/myCluster-karpenter`},
+			[][2]string{{"CLUSTER_NAME", `"myCluster"`}, {"INTERRUPTION_QUEUE", `"myCluster"`},
+				{"ServiceAccount karpenter:metadata/annotations/eks.amazonaws.com~role-arn",
+					`"arn:aws:iam::012345678901:role/myCluster-karpenter"`},
+				{"Deployment karpenter:spec/template/spec/containers/0/resources/limits", `{"cpu":1,"memory":"1Gi"}`},
+				account}},
 		{"an account of one's own", []string{"--set", "settings.clusterName=c", "--set", "serviceAccount.create=false"},
 			[][2]string{{account[0], `"default"`}, {"ClusterRoleBinding karpenter-core:subjects/0/name", `"default"`}}},
-		{"older names of the rest", []string{"--set", "clusterName=c,clusterEndpoint=https://c,controller.logLevel=debug,controller.batchMaxDuration=20s,settings.aws.isolatedVPC=true,settings.aws.vmMemoryOverheadPercent=0.1,settings.aws.reservedENIs=2,settings.aws.clusterCABundle=Q0E="},
-			[][2]string{{"CLUSTER_NAME", `"c"`}, {"CLUSTER_ENDPOINT", `"https://c"`}, {"LOG_LEVEL", `"debug"`}, {"BATCH_MAX_DURATION", `"20s"`}, {"ISOLATED_VPC", `"true"`}, {"VM_MEMORY_OVERHEAD_PERCENT", `"0.1"`}, {"RESERVED_ENIS", `"2"`}, {"CLUSTER_CA_BUNDLE", `"Q0E="`}}},
-		{"the newer name wins", []string{"--set", "settings.clusterName=new,settings.aws.clusterName=old,controller.clusterName=older"}, [][2]string{{"CLUSTER_NAME", `"new"`}}},
-		{"the name in the environment", []string{"--set", "controller.env[0].name=CLUSTER_NAME,controller.env[0].value=e"}, [][2]string{{"CLUSTER_NAME", `"e"`}, {"CLOUD_PROVIDER", `"aws"`}}},
-		{"text for truth", []string{"--set-string", "settings.clusterName=1,settings.isolatedVPC=true,serviceAccount.create=false,hostNetwork=false"}, [][2]string{{"CLUSTER_NAME", `"1"`}, {"ISOLATED_VPC", `"true"`}, {"Deployment karpenter:spec/template/spec/hostNetwork", "null"}}},
-		{"expressions of a chart that has this one as a part", []string{"--set", "global.a=prod,global.no=false", "--set-json",
+		{"older names of the rest", []string{"--set",
+			"clusterName=c,clusterEndpoint=https://c,controller.logLevel=debug,controller.batchMaxDuration=20s,settings.aws.isolatedVPC=true,settings.aws.vmMemoryOverheadPercent=0.1,settings.aws.reservedENIs=2,settings.aws.clusterCABundle=Q0E="},
+			[][2]string{{"CLUSTER_NAME", `"c"`}, {"CLUSTER_ENDPOINT", `"https://c"`}, {"LOG_LEVEL", `"debug"`},
+				{"BATCH_MAX_DURATION", `"20s"`}, {"ISOLATED_VPC", `"true"`}, {"VM_MEMORY_OVERHEAD_PERCENT", `"0.1"`},
+				{"RESERVED_ENIS", `"2"`}, {"CLUSTER_CA_BUNDLE", `"Q0E="`}}},
+		{"the newer name wins", []string{"--set",
+			"settings.clusterName=new,settings.aws.clusterName=old,controller.clusterName=older"},
+			[][2]string{{"CLUSTER_NAME", `"new"`}}},
+		{"the name in the environment", []string{"--set",
+			"controller.env[0].name=CLUSTER_NAME,controller.env[0].value=e"}, [][2]string{{"CLUSTER_NAME", `"e"`},
+			{"CLOUD_PROVIDER", `"aws"`}}},
+		{"text for truth", []string{"--set-string",
+			"settings.clusterName=1,settings.isolatedVPC=true,serviceAccount.create=false,hostNetwork=false"},
+			[][2]string{{"CLUSTER_NAME", `"1"`}, {"ISOLATED_VPC", `"true"`},
+				{"Deployment karpenter:spec/template/spec/hostNetwork", "null"}}},
+		{"expressions of a chart that has this one as a part", []string{"--set", "global.a=prod,global.no=false",
+			"--set-json",
 			`settings={"clusterName": "{{ .Values.global.a }}", "interruptionQueue": "{{ printf \"%s-queue\" .Values.global.a }}", "isolatedVPC": "{{ .Values.global.no }}", "batchMaxDuration": "{{ \"7s\" }}", "reservedENIs": "{{ 1 }}"}`},
-			[][2]string{{"CLUSTER_NAME", `"prod"`}, {"INTERRUPTION_QUEUE", `"prod-queue"`}, {"ISOLATED_VPC", `"false"`}, {"BATCH_MAX_DURATION", `"7s"`}, {"RESERVED_ENIS", `"1"`}}},
+			[][2]string{{"CLUSTER_NAME", `"prod"`}, {"INTERRUPTION_QUEUE", `"prod-queue"`}, {"ISOLATED_VPC", `"false"`},
+				{"BATCH_MAX_DURATION", `"7s"`}, {"RESERVED_ENIS", `"1"`}}},
 		{"an account that hands out no token", []string{"--set", "settings.clusterName=c,controller.containerName="},
-			[][2]string{{"ServiceAccount karpenter:automountServiceAccountToken", "false"}, {"Deployment karpenter:spec/template/spec/automountServiceAccountToken", "true"},
+			[][2]string{{"ServiceAccount karpenter:automountServiceAccountToken", "false"},
+				{"Deployment karpenter:spec/template/spec/automountServiceAccountToken", "true"},
 				{"Deployment karpenter:spec/template/spec/containers/0/name", `"controller"`}}},
-		{"a part of another chart", []string{"--set", "global.a=b,enabled=true,settings.clusterName=c"}, [][2]string{{"CLUSTER_NAME", `"c"`}}},
+		{"a part of another chart", []string{"--set", "global.a=b,enabled=true,settings.clusterName=c"},
+			[][2]string{{"CLUSTER_NAME", `"c"`}}},
 	} {
 		objects, problems := render(t, "karpenter", document.flags...)
 		if objects == nil {
 			t.Errorf("%s: %s", document.name, problems)
 			continue
 		}
-		for _, place := range append(document.want, [2]string{theDeployment(objects) + ":spec/template/metadata/labels", `"karpenter":"controller"`},
-			[2]string{theDeployment(objects) + ":spec/template/metadata/labels", `"app.kubernetes.io/name":"karpenter"`}) {
+		for _, place := range append(document.want, [2]string{theDeployment(objects) + ":spec/template/metadata/labels",
+			`"karpenter":"controller"`},
+			[2]string{theDeployment(objects) + ":spec/template/metadata/labels",
+				`"app.kubernetes.io/name":"karpenter"`}) {
 			expect(t, objects, document.name, place)
 		}
 	}
@@ -90,12 +122,14 @@ func TestMistakesAreNamed(t *testing.T) {
 		set  string
 		want []string
 	}{
-		{"settings.clusterNme=c", []string{"settings.clusterNme is not a value of this chart; did you mean settings.clusterName?"}},
+		{"settings.clusterNme=c", []string{"settings.clusterNme is not a value of this chart; did you mean " +
+			"settings.clusterName?"}},
 		{"resources.limits.cpu=1", []string{"resources is not", "did you mean controller.resources?"}},
 		{"setings.clusterName=c", []string{"setings is not a value of this chart; did you mean settings?"}},
 		{"settings.featureGate.staticCapacity=true", []string{"did you mean settings.featureGates?"}},
 		{"replica=3", []string{"did you mean replicas?"}},
-		{"settings.featureGates.spotToSpot=true", []string{"did you mean settings.featureGates.spotToSpotConsolidation?"}},
+		{"settings.featureGates.spotToSpot=true",
+			[]string{"did you mean settings.featureGates.spotToSpotConsolidation?"}},
 		{"serviceAccount.annotation.a=b", []string{"did you mean serviceAccount.annotations?"}},
 		{"settings.aws.tags.a=b", []string{"settings.aws.tags is not", "spec.tags in the EC2NodeClass"}},
 		{"webhook.metrics.port=8001", []string{"webhook.metrics is not", "webhook.enabled and webhook.port"}},
@@ -128,7 +162,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		}
 	}
 	for set, want := range map[string]string{
-		"additionalAnnotation.a=b":        "additionalAnnotation.a is not a value of this chart; the only value is additional",
+		"additionalAnnotation.a=b": "additionalAnnotation.a is not a value of this chart; the only value is " +
+			"additional",
 		"webhook.serviceName=karpenter":   "webhook.serviceName is not a value of this chart; it is gone",
 		"additionalAnnotations.number=1":  "/additionalAnnotations/number",
 		"global.a=b,enabled=true,other=1": "other is not a value of this chart",
@@ -175,7 +210,8 @@ func TestTheControllerKnowsItsEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, flags := range [][]string{{"--values", filepath.Join("testdata", "every-value.yaml")}, {"--set", "settings.cloudProvider=kwok"}} {
+	for _, flags := range [][]string{{"--values", filepath.Join("testdata", "every-value.yaml")},
+		{"--set", "settings.cloudProvider=kwok"}} {
 		objects, problems := render(t, "karpenter", flags...)
 		if objects == nil {
 			t.Fatal(problems)
@@ -197,7 +233,8 @@ func TestTheControllerKnowsItsEnvironment(t *testing.T) {
 	}
 }
 
-// TestRulesAreThoseOfTheFiles: the chart grants what the files in rbac say, which the end-to-end tests compare with what the controller asks for.
+// TestRulesAreThoseOfTheFiles: the chart grants what the files in rbac say, which the end-to-end tests compare with
+// what the controller asks for.
 func TestRulesAreThoseOfTheFiles(t *testing.T) {
 	for flags, files := range map[string][]string{
 		"settings.clusterName=c":      {"core", "people", "aws"},

@@ -54,8 +54,8 @@ func renderAs(t *testing.T, release, chart string, flags ...string) (map[string]
 	return objects, ""
 }
 
-// at is the field of an object at a path such as spec/containers/0/name; nil if it is not there. A list of things with a name, such as
-// containers and env, can be asked by name. A slash within a name is written as ~.
+// at is the field of an object at a path such as spec/containers/0/name; nil if it is not there. A list of things with
+// a name, such as containers and env, can be asked by name. A slash within a name is written as ~.
 func at(content any, path string) any {
 	for _, step := range strings.Split(path, "/") {
 		step = strings.ReplaceAll(step, "~", "/")

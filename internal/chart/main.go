@@ -1,5 +1,6 @@
-// Command chart keeps what follows from the values of charts/karpenter in step with them: the schema, the list of names that the chart
-// checks values by, and docs/reference/chart.md. Its tests run the real Helm on both charts. It stands beside the building.
+// Command chart keeps what follows from the values of charts/karpenter in step with them: the schema, the list of names
+// that the chart checks values by, and docs/reference/chart.md. Its tests run the real Helm on both charts. It stands
+// beside the building.
 //
 //	go run ./internal/chart     # part of make generate
 package main

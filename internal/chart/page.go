@@ -8,7 +8,8 @@ import (
 // knownNames is the list by which the chart refuses a name that it does not know.
 func knownNames(values []value) []byte {
 	var out strings.Builder
-	out.WriteString("{{/* Every value of the chart. Written by make generate from values.yaml; don't edit. */}}\n\n{{- define \"karpenter.knownValues\" -}}\n")
+	out.WriteString("{{/* Every value of the chart. Written by make generate from values.yaml; don't edit. " +
+		"*/}}\n\n{{- define \"karpenter.knownValues\" -}}\n")
 	for _, v := range values {
 		kind := "value"
 		if v.group {
@@ -22,7 +23,8 @@ func knownNames(values []value) []byte {
 
 const pageHead = `# Values of the chart
 
-The values of ` + "`charts/karpenter`" + `, with Karpenter's names and defaults. *Ours* marks what Karpenter's chart does not have. A name that is not
+The values of ` + "`charts/karpenter`" +
+	`, with Karpenter's names and defaults. *Ours* marks what Karpenter's chart does not have. A name that is not
 here is refused, with the one that was probably meant. How to install it is in [install](../tasks/install.md).
 
 This page is written by ` + "`make generate`" + ` from ` + "`charts/karpenter/values.yaml`" + `.
@@ -32,10 +34,13 @@ This page is written by ` + "`make generate`" + ` from ` + "`charts/karpenter/va
 `
 
 const pageOlder = `
-` + "`global`" + ` and ` + "`enabled`" + ` are let through, for charts that have this one as a dependency. For them, too, a value below ` + "`settings`" + ` may be
+` + "`global`" + ` and ` + "`enabled`" +
+	` are let through, for charts that have this one as a dependency. For them, too, a value below ` +
+	"`settings`" + ` may be
 an expression of Helm, as with Karpenter's chart: ` + "`clusterName: '{{ .Values.global.cluster }}'`" + `.
 
-A ServiceMonitor and a PrometheusRule are left out where the cluster does not know ` + "`monitoring.coreos.com/v1`" + `; Helm says so at the
+A ServiceMonitor and a PrometheusRule are left out where the cluster does not know ` + "`monitoring.coreos.com/v1`" +
+	`; Helm says so at the
 end. ` + "`helm template`" + ` knows no cluster: give it ` + "`--api-versions monitoring.coreos.com/v1`" + `.
 
 ## Older names
@@ -49,8 +54,10 @@ cluster's name or endpoint, as ` + "`aws ... --output json`" + ` prints them, ar
 
 const pageTail = `| ` + "`defaultProvisioner.create`" + ` | only ` + "`false`" + ` is taken: the chart makes no pool |
 
-With ` + "`controller.clusterName`" + ` and ` + "`serviceAccount.create=false`" + ` the account is the one called ` + "`karpenter`" + `, as in 2021; otherwise it is ` + "`default`" + ` unless
-` + "`serviceAccount.name`" + ` says another. With ` + "`controller.clusterName`" + ` there is also one replica unless more than two are asked for: the documents of
+With ` + "`controller.clusterName`" + ` and ` + "`serviceAccount.create=false`" + ` the account is the one called ` +
+	"`karpenter`" + `, as in 2021; otherwise it is ` + "`default`" + ` unless
+` + "`serviceAccount.name`" + ` says another. With ` + "`controller.clusterName`" +
+	` there is also one replica unless more than two are asked for: the documents of
 then read the log of the one pod.
 
 ## karpenter-crd

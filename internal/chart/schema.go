@@ -49,14 +49,16 @@ func rules() map[string]object {
 		"settings.amiRefreshInterval":        text(orExpression(duration)),
 		"settings.subnetRefreshInterval":     text(orExpression(duration)),
 		"settings.reservedENIs":              number,
-		"settings.vmMemoryOverheadPercent":   {"type": []string{"number", "string"}, "pattern": orExpression(`^0?\.[0-9]+$|^0$`), "minimum": 0, "exclusiveMaximum": 1},
+		"settings.vmMemoryOverheadPercent": {"type": []string{"number", "string"},
+			"pattern": orExpression(`^0?\.[0-9]+$|^0$`), "minimum": 0, "exclusiveMaximum": 1},
 	}
 }
 
-// schemaOf is values.schema.json: what each value must be like. Which names there are is checked by a template, because it can say what
-// was probably meant.
+// schemaOf is values.schema.json: what each value must be like. Which names there are is checked by a template, because
+// it can say what was probably meant.
 func schemaOf(values []value) ([]byte, error) {
-	root := object{"$schema": "http://json-schema.org/draft-07/schema#", "title": "Values of the chart karpenter", "type": "object", "properties": object{}}
+	root := object{"$schema": "http://json-schema.org/draft-07/schema#", "title": "Values of the chart karpenter",
+		"type": "object", "properties": object{}}
 	at := map[string]object{"": root}
 	special := rules()
 	for _, v := range values {
@@ -84,7 +86,8 @@ func schemaOf(values []value) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// byKind is what a value must be like, judged by its default. Truth may come as a word: --set-string and quotation marks do that.
+// byKind is what a value must be like, judged by its default. Truth may come as a word: --set-string and quotation
+// marks do that.
 func byKind(v value) object {
 	switch {
 	case v.group:

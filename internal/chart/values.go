@@ -104,7 +104,8 @@ func olderNames() []value {
 	older("clusterName", "settings.clusterName")
 	older("clusterEndpoint", "settings.clusterEndpoint")
 	group("settings.aws")
-	for _, same := range []string{"clusterName", "clusterEndpoint", "clusterCABundle", "isolatedVPC", "vmMemoryOverheadPercent", "reservedENIs"} {
+	for _, same := range []string{"clusterName", "clusterEndpoint", "clusterCABundle", "isolatedVPC",
+		"vmMemoryOverheadPercent", "reservedENIs"} {
 		older("settings.aws."+same, "settings."+same)
 	}
 	older("settings.aws.interruptionQueueName", "settings.interruptionQueue")

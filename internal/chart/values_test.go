@@ -40,60 +40,75 @@ const (
 	container = pods + "containers/main/"
 )
 
-// shows says where each value of testdata/every-value.yaml must show: object:path, and what is there as JSON. A path without an object is an
-// environment variable of the controller.
+// shows says where each value of testdata/every-value.yaml must show: object:path, and what is there as JSON. A path
+// without an object is an environment variable of the controller.
 func shows() map[string][2]string {
 	return map[string][2]string{
-		"nameOverride":                              {"Service full:spec/selector/app.kubernetes.io~name", `"tenon"`},
-		"fullnameOverride":                          {"Deployment full:metadata/name", `"full"`},
-		"additionalLabels":                          {"ClusterRole full-core:metadata/labels/label", `"l1"`},
-		"additionalAnnotations":                     {"PodDisruptionBudget budget:metadata/annotations/annotation", `"a1"`},
-		"imagePullPolicy":                           {container + "imagePullPolicy", `"Always"`},
-		"imagePullSecrets":                          {pods + "imagePullSecrets/0/name", `"pull"`},
-		"service.annotations":                       {"Service full:metadata/annotations/service", `"a2"`},
-		"serviceAccount.create":                     {"ServiceAccount account:kind", `"ServiceAccount"`},
-		"serviceAccount.name":                       {pods + "serviceAccountName", `"account"`},
-		"serviceAccount.annotations":                {"ServiceAccount account:metadata/annotations/account", `"a3"`},
-		"additionalClusterRoleRules":                {"ClusterRole full-core:rules", `{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}`},
-		"serviceMonitor.enabled":                    {"ServiceMonitor full:spec/endpoints/0/scheme", `"https"`},
-		"serviceMonitor.additionalLabels":           {"ServiceMonitor full:metadata/labels/monitor", `"l2"`},
-		"serviceMonitor.relabelings":                {"ServiceMonitor full:spec/endpoints/0/relabelings/0/regex", `"r1"`},
-		"serviceMonitor.metricRelabelings":          {"ServiceMonitor full:spec/endpoints/0/metricRelabelings/0/regex", `"r2"`},
-		"serviceMonitor.endpointConfig":             {"ServiceMonitor full:spec/endpoints/0/interval", `"33s"`},
-		"serviceMonitor.sampleLimit":                {"ServiceMonitor full:spec/sampleLimit", `4711`},
-		"prometheusRule.enabled":                    {"PrometheusRule full:spec/groups/0/rules/0/alert", `"TenonNodesInVain"`},
-		"prometheusRule.additionalLabels":           {"PrometheusRule full:metadata/labels/rule", `"l3"`},
-		"dashboards.enabled":                        {"ConfigMap full-dashboard-capacity:data/capacity.json", `\"panels\"`},
-		"dashboards.labels":                         {"ConfigMap full-dashboard-capacity:metadata/labels/board", `"l4"`},
-		"dashboards.annotations":                    {"ConfigMap full-dashboard-capacity:metadata/annotations/board", `"a4"`},
-		"dashboards.namespace":                      {"ConfigMap full-dashboard-capacity:metadata/namespace", `"boards"`},
-		"replicas":                                  {"Deployment full:spec/replicas", `3`},
-		"revisionHistoryLimit":                      {"Deployment full:spec/revisionHistoryLimit", `4`},
-		"strategy":                                  {"Deployment full:spec/strategy/rollingUpdate/maxUnavailable", `2`},
-		"podLabels":                                 {"Deployment full:spec/template/metadata/labels/pod", `"l5"`},
-		"podAnnotations":                            {"Deployment full:spec/template/metadata/annotations/pod", `"a5"`},
-		"podDisruptionBudget.name":                  {"PodDisruptionBudget budget:kind", `"PodDisruptionBudget"`},
-		"podDisruptionBudget.maxUnavailable":        {"PodDisruptionBudget budget:spec/maxUnavailable", `2`},
-		"podSecurityContext":                        {pods + "securityContext/fsGroup", `7`},
-		"priorityClassName":                         {pods + "priorityClassName", `"high"`},
-		"terminationGracePeriodSeconds":             {pods + "terminationGracePeriodSeconds", `44`},
-		"hostNetwork":                               {pods + "hostNetwork", `true`},
-		"schedulerName":                             {pods + "schedulerName", `"other"`},
-		"dnsPolicy":                                 {pods + "dnsPolicy", `"Default"`},
-		"dnsConfig":                                 {pods + "dnsConfig/nameservers/0", `"192.0.2.1"`},
-		"initContainers":                            {pods + "initContainers/first/image", `"init"`},
-		"nodeSelector":                              {pods + "nodeSelector/disk", `"ssd"`},
-		"affinity":                                  {pods + "affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/podAffinityTerm/labelSelector/matchLabels/app.kubernetes.io~name", `"tenon"`},
-		"topologySpreadConstraints":                 {pods + "topologySpreadConstraints/0/labelSelector/matchLabels/app.kubernetes.io~instance", `"karpenter"`},
-		"tolerations":                               {pods + "tolerations", `"key":"system"`},
-		"extraVolumes":                              {pods + "volumes/extra/emptyDir", `{}`},
-		"controller.containerName":                  {container + "env/MEMORY_LIMIT/valueFrom/resourceFieldRef/containerName", `"main"`},
-		"controller.image.repository":               {container + "image", `"example.com/mine:`},
-		"controller.image.tag":                      {container + "image", `:v9@`},
-		"controller.image.digest":                   {container + "image", `@sha256:0000000000000000000000000000000000000000000000000000000000000001"`},
-		"controller.env":                            {"LEADER_ELECTION_NAME", `"mine"`},
-		"controller.envFrom":                        {container + "envFrom/0/secretRef/name", `"more"`},
-		"controller.securityContext":                {container + "securityContext/seccompProfile/localhostProfile", `"p"`},
+		"nameOverride":     {"Service full:spec/selector/app.kubernetes.io~name", `"tenon"`},
+		"fullnameOverride": {"Deployment full:metadata/name", `"full"`},
+		"additionalLabels": {"ClusterRole full-core:metadata/labels/label", `"l1"`},
+		"additionalAnnotations": {"PodDisruptionBudget budget:metadata/annotations/annotation",
+			`"a1"`},
+		"imagePullPolicy":            {container + "imagePullPolicy", `"Always"`},
+		"imagePullSecrets":           {pods + "imagePullSecrets/0/name", `"pull"`},
+		"service.annotations":        {"Service full:metadata/annotations/service", `"a2"`},
+		"serviceAccount.create":      {"ServiceAccount account:kind", `"ServiceAccount"`},
+		"serviceAccount.name":        {pods + "serviceAccountName", `"account"`},
+		"serviceAccount.annotations": {"ServiceAccount account:metadata/annotations/account", `"a3"`},
+		"additionalClusterRoleRules": {"ClusterRole full-core:rules",
+			`{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}`},
+		"serviceMonitor.enabled":          {"ServiceMonitor full:spec/endpoints/0/scheme", `"https"`},
+		"serviceMonitor.additionalLabels": {"ServiceMonitor full:metadata/labels/monitor", `"l2"`},
+		"serviceMonitor.relabelings": {"ServiceMonitor full:spec/endpoints/0/relabelings/0/regex",
+			`"r1"`},
+		"serviceMonitor.metricRelabelings": {"ServiceMonitor full:spec/endpoints/0/metricRelabelings/0/regex",
+			`"r2"`},
+		"serviceMonitor.endpointConfig": {"ServiceMonitor full:spec/endpoints/0/interval", `"33s"`},
+		"serviceMonitor.sampleLimit":    {"ServiceMonitor full:spec/sampleLimit", `4711`},
+		"prometheusRule.enabled": {"PrometheusRule full:spec/groups/0/rules/0/alert",
+			`"TenonNodesInVain"`},
+		"prometheusRule.additionalLabels": {"PrometheusRule full:metadata/labels/rule", `"l3"`},
+		"dashboards.enabled": {"ConfigMap full-dashboard-capacity:data/capacity.json",
+			`\"panels\"`},
+		"dashboards.labels": {"ConfigMap full-dashboard-capacity:metadata/labels/board",
+			`"l4"`},
+		"dashboards.annotations": {"ConfigMap full-dashboard-capacity:metadata/annotations/board",
+			`"a4"`},
+		"dashboards.namespace": {"ConfigMap full-dashboard-capacity:metadata/namespace",
+			`"boards"`},
+		"replicas":             {"Deployment full:spec/replicas", `3`},
+		"revisionHistoryLimit": {"Deployment full:spec/revisionHistoryLimit", `4`},
+		"strategy": {"Deployment full:spec/strategy/rollingUpdate/maxUnavailable",
+			`2`},
+		"podLabels":                          {"Deployment full:spec/template/metadata/labels/pod", `"l5"`},
+		"podAnnotations":                     {"Deployment full:spec/template/metadata/annotations/pod", `"a5"`},
+		"podDisruptionBudget.name":           {"PodDisruptionBudget budget:kind", `"PodDisruptionBudget"`},
+		"podDisruptionBudget.maxUnavailable": {"PodDisruptionBudget budget:spec/maxUnavailable", `2`},
+		"podSecurityContext":                 {pods + "securityContext/fsGroup", `7`},
+		"priorityClassName":                  {pods + "priorityClassName", `"high"`},
+		"terminationGracePeriodSeconds":      {pods + "terminationGracePeriodSeconds", `44`},
+		"hostNetwork":                        {pods + "hostNetwork", `true`},
+		"schedulerName":                      {pods + "schedulerName", `"other"`},
+		"dnsPolicy":                          {pods + "dnsPolicy", `"Default"`},
+		"dnsConfig":                          {pods + "dnsConfig/nameservers/0", `"192.0.2.1"`},
+		"initContainers":                     {pods + "initContainers/first/image", `"init"`},
+		"nodeSelector":                       {pods + "nodeSelector/disk", `"ssd"`},
+		"affinity": {pods +
+			"affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution/0/podAffinityTerm/labelSelector/matchLabels/app.kubernetes.io~name", `"tenon"`},
+		"topologySpreadConstraints": {pods +
+			"topologySpreadConstraints/0/labelSelector/matchLabels/app.kubernetes.io~instance", `"karpenter"`},
+		"tolerations":  {pods + "tolerations", `"key":"system"`},
+		"extraVolumes": {pods + "volumes/extra/emptyDir", `{}`},
+		"controller.containerName": {container +
+			"env/MEMORY_LIMIT/valueFrom/resourceFieldRef/containerName", `"main"`},
+		"controller.image.repository": {container + "image", `"example.com/mine:`},
+		"controller.image.tag":        {container + "image", `:v9@`},
+		"controller.image.digest": {container + "image",
+			`@sha256:0000000000000000000000000000000000000000000000000000000000000001"`},
+		"controller.env":     {"LEADER_ELECTION_NAME", `"mine"`},
+		"controller.envFrom": {container + "envFrom/0/secretRef/name", `"more"`},
+		"controller.securityContext": {container + "securityContext/seccompProfile/localhostProfile",
+			`"p"`},
 		"controller.resources":                      {container + "resources/limits/memory", `"2Gi"`},
 		"controller.extraVolumeMounts":              {container + "volumeMounts/extra/mountPath", `"/extra"`},
 		"controller.sidecarContainer":               {pods + "containers/beside/image", `"side"`},
@@ -127,17 +142,20 @@ func shows() map[string][2]string {
 		"settings.disableDryRun":                    {"DISABLE_DRY_RUN", `"true"`},
 		"settings.amiRefreshInterval":               {"AMI_REFRESH_INTERVAL", `"2m"`},
 		"settings.subnetRefreshInterval":            {"SUBNET_REFRESH_INTERVAL", `"3m"`},
-		"settings.schedulerConfig":                  {"ClusterRole full-scheduler-config:rules/0/resources/0", `"services"`},
-		"settings.disableOlderKinds":                {"DISABLE_OLDER_KINDS", `"true"`},
-		"settings.placement":                        {"ClusterRole full-placement-bind:rules/0/resources/0", `"pods/binding"`},
-		"settings.featureGates":                     {"FEATURE_GATES", `NodeOverlay=true`},
-		"settings.awsFeatureGates":                  {"AWS_FEATURE_GATES", `"NodeClassCEL=true"`},
+		"settings.schedulerConfig": {"ClusterRole full-scheduler-config:rules/0/resources/0",
+			`"services"`},
+		"settings.disableOlderKinds": {"DISABLE_OLDER_KINDS", `"true"`},
+		"settings.placement": {"ClusterRole full-placement-bind:rules/0/resources/0",
+			`"pods/binding"`},
+		"settings.featureGates":    {"FEATURE_GATES", `NodeOverlay=true`},
+		"settings.awsFeatureGates": {"AWS_FEATURE_GATES", `"NodeClassCEL=true"`},
 	}
 }
 
 // TestEveryValueReachesItsPlace: each value is set to something else than its default, and shows where it should.
 func TestEveryValueReachesItsPlace(t *testing.T) {
-	objects, problems := render(t, "karpenter", append(operatorThere, "--values", filepath.Join("testdata", "every-value.yaml"))...)
+	objects, problems := render(t, "karpenter", append(operatorThere, "--values", filepath.Join("testdata",
+		"every-value.yaml"))...)
 	if objects == nil {
 		t.Fatal(problems)
 	}
@@ -156,7 +174,8 @@ func TestEveryValueReachesItsPlace(t *testing.T) {
 		}
 		if strings.Contains(v.path, "eatureGates.") {
 			name := v.path[strings.LastIndex(v.path, ".")+1:]
-			expect(t, objects, v.path, [2]string{map[bool]string{true: "AWS_FEATURE_GATES", false: "FEATURE_GATES"}[strings.Contains(v.path, "aws")],
+			expect(t, objects, v.path, [2]string{map[bool]string{true: "AWS_FEATURE_GATES",
+				false: "FEATURE_GATES"}[strings.Contains(v.path, "aws")],
 				fmt.Sprintf("%s%s=%v", strings.ToUpper(name[:1]), name[1:], set)})
 			continue
 		}
@@ -167,7 +186,8 @@ func TestEveryValueReachesItsPlace(t *testing.T) {
 			t.Errorf("no test says where %s shows", v.path)
 		}
 	}
-	for _, fixed := range []struct{ path, want string }{{"runAsUser", "65532"}, {"runAsNonRoot", "true"}, {"allowPrivilegeEscalation", "false"}, {"readOnlyRootFilesystem", "true"}, {"privileged", "null"}} {
+	for _, fixed := range []struct{ path, want string }{{"runAsUser", "65532"}, {"runAsNonRoot", "true"},
+		{"allowPrivilegeEscalation", "false"}, {"readOnlyRootFilesystem", "true"}, {"privileged", "null"}} {
 		expect(t, objects, "the fixed "+fixed.path, [2]string{container + "securityContext/" + fixed.path, fixed.want})
 	}
 }

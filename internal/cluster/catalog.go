@@ -19,8 +19,8 @@ type Type struct {
 // two operating systems has two offerings where it would have one.
 type Offering struct {
 	Type int // its place in Catalog.Types
-	// Labels are its own labels; Common are those that it has like all offerings of its type, which share them. No key is in
-	// both. Label and AllLabels know of both.
+	// Labels are its own labels; Common are those that it has like all offerings of its type, which share them. No key
+	// is in both. Label and AllLabels know of both.
 	Labels, Common Labels
 	// Zone and CapacityType repeat two of the labels, because everybody asks for them.
 	Zone, CapacityType string
@@ -28,10 +28,11 @@ type Offering struct {
 	// Estimated says that nobody has told the price: it is inferred from what other types cost.
 	Estimated bool
 	Available bool
-	// Advice is what people could do about it that the cloud has refused the offering lately, with the cloud's code; empty if they
-	// can only wait.
+	// Advice is what people could do about it that the cloud has refused the offering lately, with the cloud's code;
+	// empty if they can only wait.
 	Advice string
-	// Probing offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds out.
+	// Probing offerings were refused a while ago and may be back: they can be bought, but one launch at a time finds
+	// out.
 	Probing bool
 	// Reservation names the capacity that was paid for in advance, of which ReservationLeft instances are still free;
 	// empty for offerings without bound.
@@ -49,8 +50,8 @@ type Catalog struct {
 	estimated require.Bits // nil if all prices were told
 }
 
-// NewCatalog sorts types and offerings and numbers them. Offering.Type refers to the order of types as given. What is the
-// same in one of the catalogs alike is shared with it: what is sold does not change as often as its price.
+// NewCatalog sorts types and offerings and numbers them. Offering.Type refers to the order of types as given. What is
+// the same in one of the catalogs alike is shared with it: what is sold does not change as often as its price.
 func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog {
 	c := &Catalog{Types: slices.Clone(types), Offerings: slices.Clone(offerings), byType: make(map[string]int)}
 	slices.SortFunc(c.Types, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })
@@ -77,7 +78,8 @@ func NewCatalog(types []Type, offerings []Offering, alike ...*Catalog) *Catalog 
 	return c
 }
 
-// indexSharing is the index of the catalog: that of another with the same labels, or one that shares columns with another.
+// indexSharing is the index of the catalog: that of another with the same labels, or one that shares columns with
+// another.
 func (c *Catalog) indexSharing(alike []*Catalog) *require.Index {
 	for _, other := range alike {
 		if slices.EqualFunc(c.Offerings, other.Offerings, sameLabels) {
@@ -115,7 +117,9 @@ func compareOfferings(a, b Offering) int {
 		return d
 	}
 	own, other := a.Labels, b.Labels
-	if !slices.EqualFunc(own, other, func(x, y Label) bool { return x.Key == y.Key }) || !slices.Equal(a.Common, b.Common) {
+	if !slices.EqualFunc(own, other, func(x, y Label) bool {
+		return x.Key == y.Key
+	}) || !slices.Equal(a.Common, b.Common) {
 		own, other = a.AllLabels(), b.AllLabels()
 	}
 	return slices.CompareFunc(own, other, func(x, y Label) int {
@@ -193,8 +197,8 @@ func (c *Catalog) Without(soldOut func(*Offering) bool) *Catalog {
 	return &out
 }
 
-// WithAmounts is the catalog with other amounts of the same types, in any order. It shares everything else with the catalog it
-// came from.
+// WithAmounts is the catalog with other amounts of the same types, in any order. It shares everything else with the
+// catalog it came from.
 func (c *Catalog) WithAmounts(types []Type) *Catalog {
 	out := *c
 	out.Types = slices.Clone(types)

@@ -15,8 +15,9 @@ type Claim struct {
 	Version   string // resource version
 	Created   time.Time
 	Deleting  time.Time // zero if not
-	// FirstSeen is when this process first saw the claim that it had made, by its own clock; zero for claims that others made, or that
-	// were there when it began. The clock of the API server, which Created goes by, may be another.
+	// FirstSeen is when this process first saw the claim that it had made, by its own clock; zero for claims that
+	// others made, or that were there when it began. The clock of the API server, which Created goes by, may be
+	// another.
 	FirstSeen time.Time
 	// Finalized says that our finalizer is on it, so that it can't vanish behind our back.
 	Finalized bool
@@ -27,7 +28,8 @@ type Claim struct {
 	Taints               []Taint
 	StartupTaints        []Taint
 	Requests             resource.Vector
-	// AwaitedResources are the dimensions of the extended resources that the node must show before it counts as initialized.
+	// AwaitedResources are the dimensions of the extended resources that the node must show before it counts as
+	// initialized.
 	AwaitedResources      []int
 	Capacity, Allocatable resource.Vector
 	Conditions            []Condition
@@ -48,8 +50,8 @@ type Claim struct {
 	// HasTerminationGrace and TerminationGrace bound how long a drain may take.
 	HasTerminationGrace bool
 	TerminationGrace    time.Duration
-	// ExpireAfter is how long the claim may live; Deadline is when its end must be over, whoever has not left by then: what its
-	// termination annotation says, zero without one.
+	// ExpireAfter is how long the claim may live; Deadline is when its end must be over, whoever has not left by then:
+	// what its termination annotation says, zero without one.
 	ExpireAfter NillableDuration
 	Deadline    time.Time
 	// DoNotRepair keeps an unhealthy node from being replaced.
@@ -60,15 +62,16 @@ type Claim struct {
 	InstanceGone bool
 	// Hash of the pool's template that the claim was made from, and how it was computed.
 	Hash, HashVersion string
-	// DriftedFrom says how the instance differs from what its NodeClass asks for, in the cloud's word; empty if it does not.
+	// DriftedFrom says how the instance differs from what its NodeClass asks for, in the cloud's word; empty if it does
+	// not.
 	DriftedFrom string
 	// Move is the disruption that the node goes in, once it is fenced; Replaces is the one that the claim was made for.
 	Move, Replaces string
 	// RestUntil is when the node may be tried again after a disruption of it was given up; Rests is how often one was.
 	RestUntil time.Time
 	Rests     int
-	// SavingRestUntil is when the node may be fenced to save money again after pods needed it while it was, or such a move was given up;
-	// SavingRests is how often that was. It may go for other reasons meanwhile.
+	// SavingRestUntil is when the node may be fenced to save money again after pods needed it while it was, or such a
+	// move was given up; SavingRests is how often that was. It may go for other reasons meanwhile.
 	SavingRestUntil time.Time
 	SavingRests     int
 	// Interruption is the end of the instance that the cloud has announced, if it has.
@@ -83,8 +86,9 @@ func (c *Claim) IsStandalone() bool { return c.Pool == "" }
 // staleAfter is by how much a deadline may lie before the deletion that it is for.
 const staleAfter = time.Minute
 
-// ExistsSince is when the claim came into being: no earlier than we have seen it, if it is our own. With a clock that is ahead of the
-// API server's, each new claim would otherwise be too old at once, and be given up and made again without end.
+// ExistsSince is when the claim came into being: no earlier than we have seen it, if it is our own. With a clock that
+// is ahead of the API server's, each new claim would otherwise be too old at once, and be given up and made again
+// without end.
 func (c *Claim) ExistsSince() time.Time {
 	if c.FirstSeen.After(c.Created) {
 		return c.FirstSeen
@@ -92,8 +96,8 @@ func (c *Claim) ExistsSince() time.Time {
 	return c.Created
 }
 
-// EndsBy is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like. Whatever else
-// holds, it must be before the cloud takes the instance away.
+// EndsBy is when a claim that is being deleted must be gone; has is false if it may take as long as its pods like.
+// Whatever else holds, it must be before the cloud takes the instance away.
 func (c *Claim) EndsBy() (at time.Time, has bool) {
 	at, has = c.endsByPlan()
 	if cut, hurried := c.Interruption.endsBy(c.Deleting); hurried && !c.Deleting.IsZero() && (!has || cut.Before(at)) {
@@ -102,8 +106,8 @@ func (c *Claim) EndsBy() (at time.Time, has bool) {
 	return at, has
 }
 
-// endsByPlan is End without interruptions. A deadline from long before the deletion was written for another one, which did not come
-// about.
+// endsByPlan is End without interruptions. A deadline from long before the deletion was written for another one, which
+// did not come about.
 func (c *Claim) endsByPlan() (at time.Time, has bool) {
 	switch {
 	case !c.Deadline.IsZero() && !c.Deadline.Before(c.Deleting.Add(-staleAfter)):
@@ -114,8 +118,8 @@ func (c *Claim) endsByPlan() (at time.Time, has bool) {
 	return time.Time{}, false
 }
 
-// Seat keeps room on a claim for a number of pods of a class. It outlives a restart as an annotation, so that the pods a
-// node was made for find it again.
+// Seat keeps room on a claim for a number of pods of a class. It outlives a restart as an annotation, so that the pods
+// a node was made for find it again.
 type Seat struct {
 	Class string // PodClass.Key
 	Count int
@@ -141,8 +145,9 @@ func (c *Claim) Is(kind string) bool {
 	return false
 }
 
-// NodeLag is for how long after its registration a node that is not there may be one that our watch has yet to show. Meanwhile it
-// is counted on: two nodes would be made for the same pods otherwise, and one after another if somebody removes each as it joins.
+// NodeLag is for how long after its registration a node that is not there may be one that our watch has yet to show.
+// Meanwhile it is counted on: two nodes would be made for the same pods otherwise, and one after another if somebody
+// removes each as it joins.
 const NodeLag = 30 * time.Second
 
 // NodeMayCome reports whether a claim of which no node is there may get one.
@@ -150,8 +155,8 @@ func (c *Claim) NodeMayCome(now time.Time) bool {
 	return !c.Is(Registered) || now.Before(c.Condition(Registered).Since.Add(NodeLag))
 }
 
-// HasLabels reports whether the claim says what it has become. Its labels may be seen a moment after its status says that it has
-// been launched; what a node has joined with may be less than it will have in the end.
+// HasLabels reports whether the claim says what it has become. Its labels may be seen a moment after its status says
+// that it has been launched; what a node has joined with may be less than it will have in the end.
 func (c *Claim) HasLabels() bool {
 	_, known := c.Labels.Get(InstanceTypeLabel)
 	return c.Is(Launched) && known || c.Is(Registered)
@@ -179,8 +184,8 @@ type Node struct {
 	Taints     []Taint
 	// Ours says that the node was launched for a NodeClass of our provider.
 	Ours bool
-	// Cordoned nodes take no new pods. KeptFor is the move for which we keep a node: such a node is closed to kube-scheduler, too,
-	// but not Cordoned.
+	// Cordoned nodes take no new pods. KeptFor is the move for which we keep a node: such a node is closed to
+	// kube-scheduler, too, but not Cordoned.
 	Cordoned bool
 	KeptFor  string
 	// CordonedBy and TaintedBy are who has done that, as far as it is known: the field managers.

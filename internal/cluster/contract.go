@@ -37,11 +37,11 @@ const (
 	NodesUsable = "tenon.sh/NodesUsable"
 	// BudgetsAllow is an addition: what the pool's disruption budgets allow now, for each reason.
 	BudgetsAllow = "tenon.sh/BudgetsAllow"
-	// DriftProceeds is an addition: False while the replacement of drifted nodes is paused because replacements fail, Unknown
-	// while the first of them is watched.
+	// DriftProceeds is an addition: False while the replacement of drifted nodes is paused because replacements fail,
+	// Unknown while the first of them is watched.
 	DriftProceeds = "tenon.sh/DriftProceeds"
-	// TookOver is an addition: no pod has to leave the drifted nodes any more in whose place a claim was made. It is told where the
-	// pool watches how the first of them do.
+	// TookOver is an addition: no pod has to leave the drifted nodes any more in whose place a claim was made. It is
+	// told where the pool watches how the first of them do.
 	TookOver = "tenon.sh/TookOver"
 	// OrphansHeld is an addition: True while instances that nobody claims are left alone until a person has looked.
 	OrphansHeld = "tenon.sh/OrphansHeld"

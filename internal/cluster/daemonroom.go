@@ -7,10 +7,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// reserveForDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler lets
-// those of higher priority in first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a seat
-// here stays. A DaemonSet that finds no room beside these does not get a pod here, and must not keep others off. Of
-// equals that don't fit together nobody knows who comes: the worst is assumed.
+// reserveForDaemons keeps room and ports for DaemonSets that match the host and have no pod there yet. kube-scheduler
+// lets those of higher priority in first, and a DaemonSet displaces nobody of its own priority: whoever runs or has a
+// seat here stays. A DaemonSet that finds no room beside these does not get a pod here, and must not keep others off.
+// Of equals that don't fit together nobody knows who comes: the worst is assumed.
 func (o *Overlay) reserveForDaemons(h *Host) {
 	promised := o.Base.lookups.daemonsNominated[h.Name]
 	for _, p := range promised { // kube-scheduler keeps this room for it, whoever else comes
@@ -24,7 +24,8 @@ func (o *Overlay) reserveForDaemons(h *Host) {
 	for len(daemons) > 0 {
 		priority := daemons[0].Class.Priority
 		for len(first) > 0 && first[0].priority >= priority {
-			left, first = resource.Range{Low: left.Low.Sub(first[0].need), High: left.High.Sub(first[0].need)}, first[1:]
+			left, first = resource.Range{Low: left.Low.Sub(first[0].need), High: left.High.Sub(first[0].need)},
+				first[1:]
 		}
 		var needs []resource.Vector
 		for len(daemons) > 0 && daemons[0].Class.Priority == priority {
@@ -40,8 +41,8 @@ func (o *Overlay) reserveForDaemons(h *Host) {
 	}
 }
 
-// missingDaemons are the DaemonSets that match the host and have no pod there yet, nor one that is promised its room, the
-// highest priority first.
+// missingDaemons are the DaemonSets that match the host and have no pod there yet, nor one that is promised its room,
+// the highest priority first.
 func (o *Overlay) missingDaemons(h *Host, promised []*Pod) []*Daemon {
 	var out []*Daemon
 	for _, d := range o.Base.Daemons {

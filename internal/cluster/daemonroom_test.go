@@ -7,7 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// A DaemonSet's pod for which kube-scheduler has made others leave a node has that room, also where these are still there.
+// A DaemonSet's pod for which kube-scheduler has made others leave a node has that room, also where these are still
+// there.
 func TestPromisedRoomOfADaemonSet(t *testing.T) {
 	class := func(cpu int64) *PodClass {
 		return &PodClass{Key: "c", Requests: resource.Vector{resource.CPU: cpu}, Terms: []require.Set{{}}}

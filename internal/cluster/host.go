@@ -30,7 +30,8 @@ type Host struct {
 	// Pods that are there, daemons' included; Ports that they and the daemons to come occupy.
 	Pods  []*Pod
 	Ports []Port
-	// AttachedVolumes are the volumes attached already: another pod may share one without using up an attachment. Sorted.
+	// AttachedVolumes are the volumes attached already: another pod may share one without using up an attachment.
+	// Sorted.
 	AttachedVolumes []string
 	// openLabel says, of an undecided host, what a label may still become, and whether the launch will decide about it.
 	openLabel func(key string) (may require.Values, open bool)
@@ -107,7 +108,9 @@ func (h *Host) MayMeet(terms []require.Set) bool {
 	})
 }
 
-// NewNodeHost is a node that is to come: open says which of its labels the launch will decide, and what they may become.
-func NewNodeHost(name string, labels Labels, taints []Taint, open func(key string) (may require.Values, open bool)) Host {
+// NewNodeHost is a node that is to come: open says which of its labels the launch will decide, and what they may
+// become.
+func NewNodeHost(name string, labels Labels, taints []Taint, open func(key string) (may require.Values,
+	open bool)) Host {
 	return Host{Name: name, Labels: labels, Taints: taints, Undecided: true, openLabel: open}
 }

@@ -1,6 +1,7 @@
 package cluster
 
-// InterchangeKey are pods between which neither kube-scheduler nor a placement sees a difference. A pod with volumes has none.
+// InterchangeKey are pods between which neither kube-scheduler nor a placement sees a difference. A pod with volumes
+// has none.
 type InterchangeKey struct {
 	class     *PodClass
 	namespace string

@@ -12,12 +12,12 @@ type Interruption struct {
 	Force bool
 }
 
-// IsUrgent reports whether the node goes whatever anybody on it says: there is a time by which the machine is gone, or it is of
-// no use any more.
+// IsUrgent reports whether the node goes whatever anybody on it says: there is a time by which the machine is gone, or
+// it is of no use any more.
 func (i Interruption) IsUrgent() bool { return i.Force || !i.Deadline.IsZero() }
 
-// endsBy is when a claim that is being deleted since a time must be gone because of the interruption; has is false if that says
-// nothing about it.
+// endsBy is when a claim that is being deleted since a time must be gone because of the interruption; has is false if
+// that says nothing about it.
 func (i Interruption) endsBy(deleting time.Time) (at time.Time, has bool) {
 	if i.Force {
 		return deleting, true
@@ -25,8 +25,8 @@ func (i Interruption) endsBy(deleting time.Time) (at time.Time, has bool) {
 	return i.Deadline, !i.Deadline.IsZero()
 }
 
-// IsAdvisedToGo reports whether the cloud would like the claim's node to go, without a deadline, and nobody has begun to let it: its pods
-// may keep it.
+// IsAdvisedToGo reports whether the cloud would like the claim's node to go, without a deadline, and nobody has begun
+// to let it: its pods may keep it.
 func (c *Claim) IsAdvisedToGo() bool {
 	return c.IsInterrupted() && !c.Interruption.IsUrgent() && c.Move == ""
 }

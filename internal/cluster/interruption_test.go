@@ -13,15 +13,22 @@ func TestEndOfAnInterruptedClaim(t *testing.T) {
 		claim Claim
 		want  time.Time
 	}{
-		"no word":                     {Claim{}, time.Time{}},
-		"advice":                      {Claim{Interruption: Interruption{Kind: "RebalanceRecommendation"}}, time.Time{}},
-		"a warning":                   {Claim{Interruption: warned}, noon.Add(2 * time.Minute)},
-		"a warning, and a long grace": {Claim{Interruption: warned, HasTerminationGrace: true, TerminationGrace: time.Hour}, noon.Add(2 * time.Minute)},
-		"a warning, and a short one":  {Claim{Interruption: warned, HasTerminationGrace: true, TerminationGrace: time.Minute}, noon.Add(time.Minute)},
-		"a deadline before":           {Claim{Interruption: warned, Deadline: noon.Add(30 * time.Second)}, noon.Add(30 * time.Second)},
-		"a stale deadline":            {Claim{Interruption: warned, Deadline: noon.Add(-time.Hour)}, noon.Add(2 * time.Minute)},
-		"force":                       {Claim{Interruption: Interruption{Kind: "InstanceUnhealthy", Force: true}}, noon},
-		"force, and a deadline":       {Claim{Interruption: Interruption{Kind: "InstanceUnhealthy", Force: true}, Deadline: noon.Add(time.Hour)}, noon},
+		"no word": {Claim{}, time.Time{}},
+		"advice": {Claim{Interruption: Interruption{Kind: "RebalanceRecommendation"}},
+			time.Time{}},
+		"a warning": {Claim{Interruption: warned}, noon.Add(2 * time.Minute)},
+		"a warning, and a long grace": {Claim{Interruption: warned, HasTerminationGrace: true,
+			TerminationGrace: time.Hour}, noon.Add(2 * time.Minute)},
+		"a warning, and a short one": {Claim{Interruption: warned, HasTerminationGrace: true,
+			TerminationGrace: time.Minute}, noon.Add(time.Minute)},
+		"a deadline before": {Claim{Interruption: warned, Deadline: noon.Add(30 * time.Second)},
+			noon.Add(30 * time.Second)},
+		"a stale deadline": {Claim{Interruption: warned, Deadline: noon.Add(-time.Hour)},
+			noon.Add(2 * time.Minute)},
+		"force": {Claim{Interruption: Interruption{Kind: "InstanceUnhealthy", Force: true}},
+			noon},
+		"force, and a deadline": {Claim{Interruption: Interruption{Kind: "InstanceUnhealthy", Force: true},
+			Deadline: noon.Add(time.Hour)}, noon},
 	} {
 		c.claim.Deleting = noon
 		at, has := c.claim.EndsBy()

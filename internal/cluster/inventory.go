@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// EndOrphansAnnotation on the namespace kube-system, with the time as its value, is a person's word that instances which nobody claims
-// may be ended. It is an addition to the contract.
+// EndOrphansAnnotation on the namespace kube-system, with the time as its value, is a person's word that instances
+// which nobody claims may be ended. It is an addition to the contract.
 const EndOrphansAnnotation = "tenon.sh/end-orphans"
 
 // Inventory is what the cloud said it runs for us: a list that may lag behind by some seconds.

@@ -22,9 +22,9 @@ type lookups struct {
 	pendingPods       []*Pod
 	quarantinedPods   []*Pod          // that would be pending, were their class not in quarantine
 	quarantinedOwners map[string]bool // the owners at the root of those
-	// unschedulable are the classes of which kube-scheduler could not place a pod, and since when we know it of one that still
-	// waits. What holds for one holds for all: asking after each by itself would cost minutes, because kube-scheduler
-	// looks at one pod at a time. Whoever has room after all is given it, not a node.
+	// unschedulable are the classes of which kube-scheduler could not place a pod, and since when we know it of one
+	// that still waits. What holds for one holds for all: asking after each by itself would cost minutes, because
+	// kube-scheduler looks at one pod at a time. Whoever has room after all is given it, not a node.
 	unschedulable map[*PodClass]time.Time
 	pdbs          map[string]*namespacePDBs // by namespace
 	nominated     map[string]bool           // nodes that kube-scheduler has chosen for a pod which is not bound yet

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MadeFor says for whom a claim was made, and which of the tries in a row it is: 1 if none has failed before. Owner is the key of
-// the workload at the root: see Snapshot.Workload.
+// MadeFor says for whom a claim was made, and which of the tries in a row it is: 1 if none has failed before. Owner is
+// the key of the workload at the root: see Snapshot.Workload.
 type MadeFor struct {
 	Owner string
 	Try   int
@@ -45,7 +45,8 @@ func ParseMadeFor(text string) ([]MadeFor, error) {
 		n, err := strconv.Atoi(try)
 		if !ok || err != nil || n < 1 || owner == "" || known[owner] {
 			if first == nil {
-				first = fmt.Errorf("%s: %q is not owner=try, each owner once", MadeForAnnotation, part[:min(len(part), mostUID)])
+				first = fmt.Errorf("%s: %q is not owner=try, each owner once", MadeForAnnotation,
+					part[:min(len(part), mostUID)])
 			}
 			continue
 		}

@@ -10,7 +10,8 @@ import (
 func TestOwnerKeysAreBounded(t *testing.T) {
 	keys := make(map[string]string)
 	for _, uid := range []string{
-		"6f1c2f7e-93a1-4a55-8f7b-5e4c3c0e9b11", "rs", strings.Repeat("u", 300<<10), strings.Repeat("u", 1<<20), strings.Repeat("u", 65),
+		"6f1c2f7e-93a1-4a55-8f7b-5e4c3c0e9b11", "rs", strings.Repeat("u", 300<<10), strings.Repeat("u", 1<<20),
+		strings.Repeat("u", 65),
 		"a,b", "a=1", "a/b", "a b", "ü", "\x00",
 	} {
 		for _, namespace := range []string{"blue", "red"} {
@@ -38,7 +39,8 @@ func TestOwnerKeysAreBounded(t *testing.T) {
 
 func TestPodsOfADaemonSet(t *testing.T) {
 	d := &Daemon{UID: "ds", Namespace: "infra"}
-	for owner, want := range map[string]bool{"infra/ds": true, "other/ds": false, "infra/d": false, "ds": false, "": false} {
+	for owner, want := range map[string]bool{"infra/ds": true, "other/ds": false, "infra/d": false, "ds": false,
+		"": false} {
 		if got := d.Owns(&Pod{Namespace: "infra", Owner: owner}); got != want {
 			t.Errorf("a pod of owner %q: %v", owner, got)
 		}
@@ -48,13 +50,14 @@ func TestPodsOfADaemonSet(t *testing.T) {
 	}
 }
 
-// Of very many workloads on one node the annotation names as many as it may hold, those with a failure first. The others
-// are followed on the next such node, so that after a few nodes each is held.
+// Of very many workloads on one node the annotation names as many as it may hold, those with a failure first. The
+// others are followed on the next such node, so that after a few nodes each is held.
 func TestMadeForHasABound(t *testing.T) {
 	s := &Snapshot{WorkloadTries: make(map[string]*WorkloadTries)}
 	pods := make([]*Pod, 5000)
 	for i := range pods {
-		pods[i] = &Pod{UID: fmt.Sprint("p", i), Namespace: "jobs", Owner: OwnerKey("jobs", fmt.Sprintf("6f1c2f7e-93a1-4a55-8f7b-%012d", i))}
+		pods[i] = &Pod{UID: fmt.Sprint("p", i), Namespace: "jobs", Owner: OwnerKey("jobs",
+			fmt.Sprintf("6f1c2f7e-93a1-4a55-8f7b-%012d", i))}
 	}
 	failed := pods[4900:]
 	for _, p := range failed {
@@ -111,7 +114,8 @@ func TestSeatsHaveABound(t *testing.T) {
 
 func TestWhatCanBeReadOfMadeForIsRead(t *testing.T) {
 	for text, want := range map[string][]MadeFor{
-		"a,b": nil, "a=1,b": {{"a", 1}}, "a=x,b=2": {{"b", 2}}, "a=1,a=2": {{"a", 1}}, "=1": nil, "a=0": nil, strings.Repeat("x", 1<<18): nil,
+		"a,b": nil, "a=1,b": {{"a", 1}}, "a=x,b=2": {{"b", 2}}, "a=1,a=2": {{"a", 1}}, "=1": nil, "a=0": nil,
+		strings.Repeat("x", 1<<18): nil,
 	} {
 		got, err := ParseMadeFor(text)
 		if err == nil || !reflect.DeepEqual(got, want) || len(err.Error()) > 200 {

@@ -40,22 +40,22 @@ func (s *Snapshot) Without(hosts ...string) *Overlay {
 	return o
 }
 
-// WithPlaced is the overlay with pods that a placement has given a place: on the hosts that it names, they count as being there.
-// cared holds the UIDs of all pods that no place has to be found for any more, those included.
+// WithPlaced is the overlay with pods that a placement has given a place: on the hosts that it names, they count as
+// being there. cared holds the UIDs of all pods that no place has to be found for any more, those included.
 func (o *Overlay) WithPlaced(on map[string][]*Pod, handled map[string]bool) *Overlay {
 	out := *o
 	out.placed, out.handled = on, handled
 	return &out
 }
 
-// isReserved reports whether the claim's node is made to replace others that wait for it: until the first of them goes, its room is
-// for pods that have a seat there.
+// isReserved reports whether the claim's node is made to replace others that wait for it: until the first of them goes,
+// its room is for pods that have a seat there.
 func (o *Overlay) isReserved(c *Claim) bool {
 	return len(c.Seats) > 0 && o.Base.IsWaitingReplacement(c)
 }
 
-// goesAnyway reports whether a fenced node is spoken for: it goes whether or not pods could use it. One that goes only to save
-// money is opened again if they can, as long as nothing has been bought to take its place.
+// goesAnyway reports whether a fenced node is spoken for: it goes whether or not pods could use it. One that goes only
+// to save money is opened again if they can, as long as nothing has been bought to take its place.
 func (o *Overlay) goesAnyway(c *Claim) bool {
 	switch c.Condition(DisruptionReason).Reason {
 	case "Empty", "Underutilized":
@@ -79,9 +79,9 @@ func (o *Overlay) WithAvoided(hosts map[string]bool) *Overlay {
 	return &out
 }
 
-// SchedulerView is the snapshot as a scheduler should see it: nodes that are on their way out take no more pods, and their
-// pods look for a new place already. A node that the cloud only advises to let go is used as before, for kube-scheduler does;
-// but nobody is moved to it.
+// SchedulerView is the snapshot as a scheduler should see it: nodes that are on their way out take no more pods, and
+// their pods look for a new place already. A node that the cloud only advises to let go is used as before, for
+// kube-scheduler does; but nobody is moved to it.
 func (s *Snapshot) SchedulerView() *Overlay {
 	var leaving []string
 	for _, c := range s.Claims {
@@ -107,8 +107,8 @@ func HostName(c *Claim, n *Node) string {
 	return c.Name
 }
 
-// Hosts lists where pods can go: initialized ones first, fenced ones last, each kind by name. Pods that wait find those last, too, that are
-// kept for a move: a seat says of which class a pod is, and that may be theirs.
+// Hosts lists where pods can go: initialized ones first, fenced ones last, each kind by name. Pods that wait find those
+// last, too, that are kept for a move: a seat says of which class a pod is, and that may be theirs.
 func (o *Overlay) Hosts() []Host {
 	var hosts []Host
 	for _, n := range o.Base.Nodes {
@@ -119,7 +119,8 @@ func (o *Overlay) Hosts() []Host {
 		hosts = append(hosts, o.hostOfNode(n, c))
 	}
 	for _, c := range o.Base.Claims {
-		if o.removed[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() || c.Condition(Launched).Status == False || !c.NodeMayCome(o.Base.Now) {
+		if o.removed[c.Name] || o.Base.NodeOf(c.Name) != nil || !c.Deleting.IsZero() ||
+			c.Condition(Launched).Status == False || !c.NodeMayCome(o.Base.Now) {
 			continue
 		}
 		hosts = append(hosts, o.hostOfClaim(c))
@@ -148,8 +149,8 @@ func (o *Overlay) Hosts() []Host {
 	return hosts
 }
 
-// LeavingHosts lists the nodes that are on their way out, with the pods that stay to the end: until a node is gone, it and they
-// count where pods look at each other.
+// LeavingHosts lists the nodes that are on their way out, with the pods that stay to the end: until a node is gone, it
+// and they count where pods look at each other.
 func (o *Overlay) LeavingHosts() []Host {
 	var hosts []Host
 	for _, n := range o.Base.Nodes {
@@ -169,7 +170,8 @@ func (o *Overlay) LeavingHosts() []Host {
 }
 
 func (o *Overlay) hostOfNode(n *Node, c *Claim) Host {
-	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true, Closed: n.Cordoned || o.avoided[n.Name], Pods: o.podsOn(n.Name)}
+	h := Host{Name: n.Name, Labels: n.Labels, Taints: n.Taints, Free: n.Allocatable, Initialized: true,
+		Closed: n.Cordoned || o.avoided[n.Name], Pods: o.podsOn(n.Name)}
 	if c == nil && o.Base.isDuplicate(n) {
 		h.Closed = true // its room is that of the claim's node
 	}
@@ -215,8 +217,8 @@ func (o *Overlay) podsOn(host string) []*Pod {
 	return slices.Concat(there, coming)
 }
 
-// promisedCapacity is what a node that is still coming up will offer: what its kubelet says, and what the cloud promised of what it
-// has not spoken of yet.
+// promisedCapacity is what a node that is still coming up will offer: what its kubelet says, and what the cloud
+// promised of what it has not spoken of yet.
 func promisedCapacity(n *Node, c *Claim) resource.Vector {
 	v := n.Allocatable
 	for dim := range v {
@@ -260,7 +262,8 @@ func MayRunOn(c *PodClass, labels Labels, taints []Taint) bool {
 }
 
 func (o *Overlay) hostOfClaim(c *Claim) Host {
-	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: JoinedLabels(c.Labels), Taints: c.Taints, Seats: c.Seats, MadeFor: c.madeForAll(),
+	h := Host{Name: c.Name, Claim: c.Name, Pool: c.Pool, Labels: JoinedLabels(c.Labels), Taints: c.Taints,
+		Seats: c.Seats, MadeFor: c.madeForAll(),
 		Reserved: o.isReserved(c), Closed: o.avoided[c.Name], Pods: o.podsOn(c.Name)}
 	if c.HasLabels() {
 		h.Free = c.Allocatable

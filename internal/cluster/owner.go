@@ -52,9 +52,8 @@ func (d *Daemon) Owns(p *Pod) bool {
 	return len(p.Owner) == n+1+len(d.UID) && p.Owner[n+1:] == d.UID && p.Owner[:n] == d.Namespace
 }
 
-// Workload is the key of the workload that a pod belongs to: the controller of its controller where that is known (a Deployment, a CronJob),
-// else its controller, else the pod
-// itself, whose key is its UID.
+// Workload is the key of the workload that a pod belongs to: the controller of its controller where that is known (a
+// Deployment, a CronJob), else its controller, else the pod itself, whose key is its UID.
 func (s *Snapshot) Workload(p *Pod) string {
 	if p.Owner == "" {
 		return p.UID

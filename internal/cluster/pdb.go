@@ -11,7 +11,8 @@ type PDB struct {
 	Selector             Selector
 	// Allowed is how many evictions the API server would grant now; zero while its count is out of date.
 	Allowed int
-	// Healthy and DesiredHealthy are how many of its pods are ready, and how many must be; Expected is how many there should be.
+	// Healthy and DesiredHealthy are how many of its pods are ready, and how many must be; Expected is how many there
+	// should be.
 	Healthy, DesiredHealthy, Expected int
 	// AllowsUnhealthy lets pods go that are not ready, whatever the count (unhealthyPodEvictionPolicy AlwaysAllow).
 	AllowsUnhealthy bool
@@ -25,17 +26,19 @@ func (b *PDB) Selects(p *Pod) bool {
 	return p.Namespace == b.Namespace && b.Selector.Selects(p.Namespace, nil, p.Labels)
 }
 
-// AllowsFreely reports whether the pod may leave without using up the budget: it is not ready, and the budget either does not
-// mind or has enough pods that are.
+// AllowsFreely reports whether the pod may leave without using up the budget: it is not ready, and the budget either
+// does not mind or has enough pods that are.
 func (b *PDB) AllowsFreely(p *Pod) bool {
 	return !p.Ready && (b.AllowsUnhealthy || b.DesiredHealthy > 0 && b.Healthy >= b.DesiredHealthy)
 }
 
-// NeverAllows reports whether the budget wants all the pods that there should be: it lets none of them go, however healthy they are.
+// NeverAllows reports whether the budget wants all the pods that there should be: it lets none of them go, however
+// healthy they are.
 func (b *PDB) NeverAllows() bool { return b.DesiredHealthy > 0 && b.DesiredHealthy >= b.Expected }
 
-// HoldsPods reports whether the pods of the budget wait for the end of their node where they are: it wants all that there should be, and there
-// are no more than these. While there are more, as in the middle of a rollout, some may go, and nobody can tell which.
+// HoldsPods reports whether the pods of the budget wait for the end of their node where they are: it wants all that
+// there should be, and there are no more than these. While there are more, as in the middle of a rollout, some may go,
+// and nobody can tell which.
 func (b *PDB) HoldsPods() bool { return b.NeverAllows() && b.Allowed <= 0 }
 
 // PDBsOf lists the budgets that count the pod.
@@ -59,8 +62,8 @@ func (s *Snapshot) isHeldByPDB(p *Pod) bool {
 	return here != nil && here.hasHolding && slices.ContainsFunc(s.PDBsOf(p), (*PDB).HoldsPods)
 }
 
-// namespacePDBs are the budgets of a namespace, by a label that their pods must have: with thousands of budgets and pods, each pod is
-// compared with the few that can be about it.
+// namespacePDBs are the budgets of a namespace, by a label that their pods must have: with thousands of budgets and
+// pods, each pod is compared with the few that can be about it.
 type namespacePDBs struct {
 	all     []*PDB
 	byLabel map[Label][]int
@@ -101,9 +104,9 @@ func (n *namespacePDBs) candidates(labels Labels) []int {
 	return slices.Compact(out)
 }
 
-// NeedsNewPlace reports whether the pod will need another place when its node is drained. One that a disruption budget holds stays:
-// a node made for it would wait in vain. No budget is asked about one that ends with its node. Where an unhealthy node
-// goes all its pods do. One whose class is in quarantine gets no place before it is out.
+// NeedsNewPlace reports whether the pod will need another place when its node is drained. One that a disruption budget
+// holds stays: a node made for it would wait in vain. No budget is asked about one that ends with its node. Where an
+// unhealthy node goes all its pods do. One whose class is in quarantine gets no place before it is out.
 func (s *Snapshot) NeedsNewPlace(p *Pod) bool {
 	if s.IsQuarantined(p) {
 		return false
@@ -114,8 +117,8 @@ func (s *Snapshot) NeedsNewPlace(p *Pod) bool {
 	return p.NeedsNewPlace() && (p.StaysThroughDrain || !s.isHeldByPDB(p))
 }
 
-// forcesPods reports whether the node is on its way out for its health and has a time by which all its pods have to leave, whatever they
-// say. Places were made for them before.
+// forcesPods reports whether the node is on its way out for its health and has a time by which all its pods have to
+// leave, whatever they say. Places were made for them before.
 func (s *Snapshot) forcesPods(node string) bool {
 	c := s.lookups.claimOf[node]
 	if c == nil || c.Deleting.IsZero() || !strings.HasPrefix(c.Move, repairPrefix) {

@@ -11,7 +11,8 @@ import (
 
 // drawGuard is a budget with a selector of any kind.
 func drawGuard(r *rand.Rand, i int) *PDB {
-	pdb := &PDB{Namespace: fmt.Sprint("ns", r.Intn(2)), Name: fmt.Sprintf("g%03d", i), DesiredHealthy: r.Intn(3), Expected: r.Intn(3), Allowed: r.Intn(2)}
+	pdb := &PDB{Namespace: fmt.Sprint("ns", r.Intn(2)), Name: fmt.Sprintf("g%03d", i), DesiredHealthy: r.Intn(3),
+		Expected: r.Intn(3), Allowed: r.Intn(2)}
 	pdb.Selector.Namespaces = []string{pdb.Namespace}
 	for range r.Intn(3) {
 		key := fmt.Sprint("k", r.Intn(4))
@@ -38,7 +39,8 @@ func drawGuard(r *rand.Rand, i int) *PDB {
 	return pdb
 }
 
-// The budgets of a pod are found among those that can be about it: they are the same, in the same order, as if it were compared with all.
+// The budgets of a pod are found among those that can be about it: they are the same, in the same order, as if it were
+// compared with all.
 func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	found := 0
@@ -72,13 +74,15 @@ func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
 	}
 }
 
-// A budget that wants all the pods that there should be holds them, unless there are more just now: then some may go, and need other places.
+// A budget that wants all the pods that there should be holds them, unless there are more just now: then some may go,
+// and need other places.
 func TestWhichPodsAreHeld(t *testing.T) {
 	for _, c := range []struct {
 		wanted, expected, allowed int
 		never, holds              bool
 	}{
-		{2, 2, 0, true, true}, {3, 2, 0, true, true}, {2, 2, 1, true, false}, {2, 3, 1, false, false}, {2, 3, 0, false, false}, {0, 0, 0, false, false},
+		{2, 2, 0, true, true}, {3, 2, 0, true, true}, {2, 2, 1, true, false}, {2, 3, 1, false, false},
+		{2, 3, 0, false, false}, {0, 0, 0, false, false},
 	} {
 		pdb := &PDB{Namespace: "ns", DesiredHealthy: c.wanted, Expected: c.expected, Allowed: c.allowed}
 		pdb.Selector.Namespaces = []string{"ns"}
@@ -86,7 +90,8 @@ func TestWhichPodsAreHeld(t *testing.T) {
 		s.Seal()
 		p := &Pod{Namespace: "ns", Owner: "web", Node: "n", Class: &PodClass{}}
 		if pdb.NeverAllows() != c.never || pdb.HoldsPods() != c.holds || s.NeedsNewPlace(p) == c.holds {
-			t.Errorf("%+v: never %v, holds %v, its pods move %v", c, pdb.NeverAllows(), pdb.HoldsPods(), s.NeedsNewPlace(p))
+			t.Errorf("%+v: never %v, holds %v, its pods move %v", c, pdb.NeverAllows(), pdb.HoldsPods(),
+				s.NeedsNewPlace(p))
 		}
 	}
 }
@@ -102,7 +107,8 @@ func TestFewGuardsAreCandidates(t *testing.T) {
 	}
 	s.Seal()
 	for i := range 2000 {
-		if n := len(s.lookups.pdbs["ns"].candidates(LabelsOf(map[string]string{"app": fmt.Sprint(i), "tier": "web"}))); n != 1 {
+		if n := len(s.lookups.pdbs["ns"].candidates(LabelsOf(map[string]string{"app": fmt.Sprint(i),
+			"tier": "web"}))); n != 1 {
 			t.Fatalf("pod %d is compared with %d budgets", i, n)
 		}
 	}

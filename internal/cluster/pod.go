@@ -23,8 +23,8 @@ type PodClass struct {
 	// Terms are the alternatives of its node selector and required node affinity; one must hold. Never empty: a pod
 	// without wishes has one empty term.
 	Terms []require.Set
-	// OwnTerms are Terms without what the pod's volumes add, if they add anything: topology spread counts the nodes that
-	// the pod itself allows, wherever its volumes are.
+	// OwnTerms are Terms without what the pod's volumes add, if they add anything: topology spread counts the nodes
+	// that the pod itself allows, wherever its volumes are.
 	OwnTerms    []require.Set
 	Tolerations []Toleration
 	// Priority of the pod: the higher comes first where limits bind.
@@ -35,8 +35,8 @@ type PodClass struct {
 	Preferences []Preference
 	// Ports of the host that the pod occupies.
 	Ports []Port
-	// Unsupported names what keeps the pod from being planned for: what the planner can't honour, or a volume that is not
-	// to be had. Such a pod is never given a node, since the node might not help it.
+	// Unsupported names what keeps the pod from being planned for: what the planner can't honour, or a volume that is
+	// not to be had. Such a pod is never given a node, since the node might not help it.
 	Unsupported []string
 }
 
@@ -94,21 +94,23 @@ type Pod struct {
 	ExclusiveVolumes []string
 	// VolumePlaces are where its volumes are, for people: what follows from that for its node is in its class.
 	VolumePlaces []VolumePlace
-	// UnboundClaims are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods goes, and
-	// the others must follow.
+	// UnboundClaims are claims whose volumes don't exist yet: each is made in the zone to which the first of its pods
+	// goes, and the others must follow.
 	UnboundClaims []string
 	// Owner is the UID of its controller, if it has one.
 	Owner string
-	// Node is the name of the node it is bound to; Nominated that of the node which kube-scheduler has chosen and not bound
-	// it to yet (it waits for a volume, or makes room there).
+	// Node is the name of the node it is bound to; Nominated that of the node which kube-scheduler has chosen and not
+	// bound it to yet (it waits for a volume, or makes room there).
 	Node, Nominated string
-	// Binding says that we are binding it to Node, and the watch has not shown it there: it may be on another node by now.
+	// Binding says that we are binding it to Node, and the watch has not shown it there: it may be on another node by
+	// now.
 	Binding bool
 	Created time.Time
 	// FirstSeen is when we first saw it.
 	FirstSeen time.Time
 
-	// Unschedulable says that kube-scheduler has looked at the pod and found no place; UnschedulableSince is when we learned it.
+	// Unschedulable says that kube-scheduler has looked at the pod and found no place; UnschedulableSince is when we
+	// learned it.
 	Unschedulable      bool
 	UnschedulableSince time.Time
 	// SchedulerSeen says that kube-scheduler has looked at the pod at all.
@@ -130,8 +132,8 @@ type Pod struct {
 	// Started is when its kubelet took it on; Ready pods serve, and count as healthy for disruption budgets.
 	Started time.Time
 	Ready   bool
-	// Phase and Limits are for people: no decision depends on them but one, since a Pending pod is protected by no disruption
-	// budget. Pods with equal limits share one value; nil for none.
+	// Phase and Limits are for people: no decision depends on them but one, since a Pending pod is protected by no
+	// disruption budget. Pods with equal limits share one value; nil for none.
 	Phase  string
 	Limits *resource.Vector
 	// Critical pods are drained after the others.
@@ -139,7 +141,8 @@ type Pod struct {
 	// StaysThroughDrain is set for pods that tolerate the disruption taint: a drain neither evicts nor awaits
 	// them, and they end with their node.
 	StaysThroughDrain bool
-	// EvictionCost is what evicting the pod costs when nodes are compared: 1 for a pod that says nothing, between -10 and 10.
+	// EvictionCost is what evicting the pod costs when nodes are compared: 1 for a pod that says nothing, between -10
+	// and 10.
 	EvictionCost float64
 }
 
@@ -167,8 +170,8 @@ func (p *Pod) AwaitsScheduler() bool {
 	return !p.SchedulerSeen && p.Node == "" && p.Deleting.IsZero() && !p.Finished && !p.Daemon && !p.Mirror
 }
 
-// PendingSince is when the pod became something to plan for: when kube-scheduler gave up on it, or when it joined others of its
-// kind on which it had.
+// PendingSince is when the pod became something to plan for: when kube-scheduler gave up on it, or when it joined
+// others of its kind on which it had.
 func (p *Pod) PendingSince() time.Time {
 	if p.UnschedulableSince.IsZero() {
 		return p.FirstSeen
@@ -179,14 +182,14 @@ func (p *Pod) PendingSince() time.Time {
 // UsesRoom reports whether the pod takes up resources of its node.
 func (p *Pod) UsesRoom() bool { return p.Node != "" && !p.Finished }
 
-// IsReschedulable reports whether the pod will need another place when its node goes. One that stays through the drain does, too:
-// it ends with its node, and its controller makes it anew.
+// IsReschedulable reports whether the pod will need another place when its node goes. One that stays through the drain
+// does, too: it ends with its node, and its controller makes it anew.
 func (p *Pod) IsReschedulable() bool {
 	return p.UsesRoom() && !p.Daemon && !p.Mirror && p.Deleting.IsZero() && p.Owner != ""
 }
 
-// NeedsNewPlace reports whether the pod will need another place when its node is drained: it is evicted, or it ends with the node, which does
-// not wait for it.
+// NeedsNewPlace reports whether the pod will need another place when its node is drained: it is evicted, or it ends
+// with the node, which does not wait for it.
 func (p *Pod) NeedsNewPlace() bool {
 	return p.IsReschedulable() && (!p.DoNotDisrupt || p.StaysThroughDrain)
 }

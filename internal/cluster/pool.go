@@ -75,16 +75,18 @@ func (p *Pool) IsUsable() bool {
 	return !p.Deleting && !p.Static && !p.InBackoff && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog != nil
 }
 
-// AwaitsCatalog reports whether the pool will be usable as soon as the cloud has said what it sells: planning without it could
-// only come to a worse answer.
+// AwaitsCatalog reports whether the pool will be usable as soon as the cloud has said what it sells: planning without
+// it could only come to a worse answer.
 func (p *Pool) AwaitsCatalog() bool {
-	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil && p.CatalogError == ""
+	return !p.Deleting && !p.Static && len(p.Problems) == 0 && p.NodeClass.Ready && p.Catalog == nil &&
+		p.CatalogError == ""
 }
 
 // TemplateHash is a hash of a template and the version of the way in which it was computed.
 type TemplateHash struct{ Hash, Version string }
 
-// DisruptionOverrides is what goes beyond the contract in how a pool's nodes are disrupted. Fields that are not set are left to the settings.
+// DisruptionOverrides is what goes beyond the contract in how a pool's nodes are disrupted. Fields that are not set are
+// left to the settings.
 type DisruptionOverrides struct {
 	// DryRun tells what would be done and does nothing.
 	DryRun bool
@@ -95,8 +97,8 @@ type DisruptionOverrides struct {
 	// Canary replaces one drifted node first; CanaryWatch is how long it must be healthy before more follow.
 	Canary      bool
 	CanaryWatch time.Duration
-	// SoftExpiry makes the end of a node's life a budgeted disruption that begins that long before the hard one, spread over
-	// the time; zero for none.
+	// SoftExpiry makes the end of a node's life a budgeted disruption that begins that long before the hard one, spread
+	// over the time; zero for none.
 	SoftExpiry time.Duration
 	// QuietPeriods are how long a node must have been quiet for each reason, where it is not consolidateAfter.
 	QuietPeriods map[string]NillableDuration
@@ -129,8 +131,8 @@ type NodeClassState struct {
 	Ready bool
 	// Reason and Message say why not, in the words of a condition.
 	Reason, Message string
-	// Pending says that it is not ready because nobody has judged it yet, which is no mistake. It is one from Until on, if
-	// that is set.
+	// Pending says that it is not ready because nobody has judged it yet, which is no mistake. It is one from Until on,
+	// if that is set.
 	Pending    bool
 	Until      time.Time
 	Generation int64

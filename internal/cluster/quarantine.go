@@ -83,8 +83,10 @@ func (q *Quarantine) Until() time.Time {
 // With is the quarantine with more in it.
 func (q Quarantine) With(more Quarantine) Quarantine {
 	return Quarantine{
-		Classes: mergeFailures(q.Classes, more.Classes), Claims: mergeFailures(q.Claims, more.Claims), Parts: mergeFailures(q.Parts, more.Parts),
-		SearchClasses: mergeFailures(q.SearchClasses, more.SearchClasses), SearchClaims: mergeFailures(q.SearchClaims, more.SearchClaims),
+		Classes: mergeFailures(q.Classes, more.Classes), Claims: mergeFailures(q.Claims, more.Claims),
+		Parts:         mergeFailures(q.Parts, more.Parts),
+		SearchClasses: mergeFailures(q.SearchClasses, more.SearchClasses), SearchClaims: mergeFailures(q.SearchClaims,
+			more.SearchClaims),
 	}
 }
 
@@ -129,8 +131,9 @@ func (s *Snapshot) IsQuarantined(p *Pod) bool {
 	return out
 }
 
-// IsLeftAlone reports whether the claim's node goes only if it has to, because the planner has failed on it, on a class of pods of which one runs
-// there, or on pods of an owner that it was made for. Nobody knows what such pods would find elsewhere, or when they come.
+// IsLeftAlone reports whether the claim's node goes only if it has to, because the planner has failed on it, on a class
+// of pods of which one runs there, or on pods of an owner that it was made for. Nobody knows what such pods would find
+// elsewhere, or when they come.
 func (s *Snapshot) IsLeftAlone(c *Claim) bool {
 	q := &s.Quarantine
 	if !q.HasPodsOrClaims() {
@@ -152,7 +155,8 @@ func (s *Snapshot) QuarantinedPods() []*Pod { return s.lookups.quarantinedPods }
 // PodsSeekingPlace lists the pods for which a place is looked for.
 func (s *Snapshot) PodsSeekingPlace() []*Pod { return slices.Concat(s.Pending(), s.PodsBetweenNodes()) }
 
-// ClassesSeekingPlace lists the classes of the pods for which a place is looked for, by key. Those whose pods came last are last.
+// ClassesSeekingPlace lists the classes of the pods for which a place is looked for, by key. Those whose pods came last
+// are last.
 func (s *Snapshot) ClassesSeekingPlace() []string {
 	since := make(map[string]time.Time)
 	for _, p := range s.PodsSeekingPlace() {

@@ -9,7 +9,8 @@ func TestLeftAlone(t *testing.T) {
 		return &Claim{Name: name, ProviderID: "cloud://" + name, NodeName: name, MadeFor: madeFor}
 	}
 	s := &Snapshot{
-		Claims: []*Claim{claim("runs-it"), claim("runs-another"), claim("made-for-it", MadeFor{Owner: "waits"}), claim("made-for-another", MadeFor{Owner: "x"}),
+		Claims: []*Claim{claim("runs-it"), claim("runs-another"), claim("made-for-it", MadeFor{Owner: "waits"}),
+			claim("made-for-another", MadeFor{Owner: "x"}),
 			claim("itself"), claim("coming", MadeFor{Owner: "waits"})},
 		Pods: []*Pod{{UID: "1", Node: "runs-it", Class: guilty}, {UID: "2", Node: "runs-another", Class: other},
 			{UID: "waits", Class: guilty, Phase: "Pending", Unschedulable: true}},
@@ -17,7 +18,8 @@ func TestLeftAlone(t *testing.T) {
 	for _, c := range s.Claims[:5] {
 		s.Nodes = append(s.Nodes, &Node{Name: c.Name, ProviderID: c.ProviderID})
 	}
-	left := s.WithQuarantine(Quarantine{Classes: map[string]Failure{"guilty": {}}, Claims: map[string]Failure{"itself": {}}})
+	left := s.WithQuarantine(Quarantine{Classes: map[string]Failure{"guilty": {}},
+		Claims: map[string]Failure{"itself": {}}})
 	if len(left.QuarantinedPods()) != 1 {
 		t.Fatalf("%d pods are refused, want the one that waits", len(left.QuarantinedPods()))
 	}

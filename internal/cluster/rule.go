@@ -89,7 +89,8 @@ const anyAddress = "0.0.0.0"
 
 // Conflicts reports whether the two can't be on one host.
 func (p Port) Conflicts(q Port) bool {
-	return p.Number == q.Number && p.Protocol == q.Protocol && (p.IP == q.IP || p.IP == anyAddress || q.IP == anyAddress)
+	return p.Number == q.Number && p.Protocol == q.Protocol && (p.IP == q.IP || p.IP == anyAddress ||
+		q.IP == anyAddress)
 }
 
 // Volume is a volume that a pod attaches. How many a node can attach is a resource of its own, one for each driver; the

@@ -16,7 +16,8 @@ const (
 	ReplacesAnnotation = "tenon.sh/replaces"
 	// RestAnnotation says until when its node rests after a disruption was given up, and how often one was.
 	RestAnnotation = "tenon.sh/rest"
-	// SavingRestAnnotation says until when its node is not fenced to save money, because it was and pods needed it, and how often.
+	// SavingRestAnnotation says until when its node is not fenced to save money, because it was and pods needed it, and
+	// how often.
 	SavingRestAnnotation = "tenon.sh/saving-rest"
 	// KeptForAnnotation is on a node that is kept for a move, and names it.
 	KeptForAnnotation = "tenon.sh/kept-for"

@@ -12,7 +12,8 @@ func TestSeatsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var seats []Seat
 		for range rapid.IntRange(0, 4).Draw(t, "seats") {
-			seats = append(seats, Seat{Class: rapid.StringMatching(`[0-9a-f]{1,16}`).Draw(t, "class"), Count: rapid.IntRange(0, 1000).Draw(t, "count")})
+			seats = append(seats, Seat{Class: rapid.StringMatching(`[0-9a-f]{1,16}`).Draw(t, "class"),
+				Count: rapid.IntRange(0, 1000).Draw(t, "count")})
 		}
 		back, err := ParseSeats(FormatSeats(seats))
 		if err != nil || !reflect.DeepEqual(back, seats) {

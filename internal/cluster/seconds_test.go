@@ -8,11 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever number somebody writes: it is never less than none, more is never shorter, and what is added to it or taken from a time
-// stays what it is.
+// Whatever number somebody writes: it is never less than none, more is never shorter, and what is added to it or taken
+// from a time stays what it is.
 func TestSecondsNeverComeRound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 7200), rapid.Int64Range(9_223_372_030, 9_300_000_000), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0})).Draw(t, "n")
+		n := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 7200), rapid.Int64Range(9_223_372_030, 9_300_000_000),
+			rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0})).Draw(t, "n")
 		m := rapid.Int64Range(0, math.MaxInt64).Draw(t, "m")
 		d, now := Seconds(n), time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "now"), 0)
 		switch {

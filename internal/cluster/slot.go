@@ -11,13 +11,15 @@ import (
 // ShortLife is how long a node has to live so that its end is in the order of things.
 const ShortLife = 10 * time.Minute
 
-// SlotAnnotation says on a claim of a static pool which slot of the pool it fills, and which try in a row it is: slot=try.
+// SlotAnnotation says on a claim of a static pool which slot of the pool it fills, and which try in a row it is:
+// slot=try.
 const SlotAnnotation = "tenon.sh/slot"
 
 // Slot is the place of a static pool that a claim fills.
 type Slot struct {
 	Number int
-	// Try is 1 more than the nodes of the slot that have ended too soon one after the other; 0 if the claim fills no slot.
+	// Try is 1 more than the nodes of the slot that have ended too soon one after the other; 0 if the claim fills no
+	// slot.
 	Try int
 }
 
@@ -46,7 +48,8 @@ type LostSlot struct {
 	Number int
 	// Tries is how many of its nodes have ended too soon, one after the other.
 	Tries int
-	// Next is when the next node may be made for it. ProvenAt is when a node that is there now has lived for long enough; zero if none is.
+	// Next is when the next node may be made for it. ProvenAt is when a node that is there now has lived for long
+	// enough; zero if none is.
 	Next, ProvenAt time.Time
 	// Lifetime is for how long the last one did; EndedBy is who ended it, as far as that is known.
 	Lifetime time.Duration

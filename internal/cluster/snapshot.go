@@ -18,9 +18,9 @@ type Snapshot struct {
 	Rev uint64
 	Now time.Time
 	// DemandRev and SupplyRev are the Rev of the last change to pods that need a place, and to anything else that a
-	// placement depends on; RoomRev is that of the last change that may give room to a pod that found none. Two snapshots
-	// with the same DemandRev and SupplyRev have the same placement. DisruptionRev is the Rev of the last change to
-	// what matters to nobody but a search for cheaper nodes.
+	// placement depends on; RoomRev is that of the last change that may give room to a pod that found none. Two
+	// snapshots with the same DemandRev and SupplyRev have the same placement. DisruptionRev is the Rev of the last
+	// change to what matters to nobody but a search for cheaper nodes.
 	DemandRev, SupplyRev, RoomRev, DisruptionRev uint64
 
 	Names   *resource.Names
@@ -38,14 +38,15 @@ type Snapshot struct {
 	Attached map[string][]string
 	// Inventory is what the cloud last said it runs; nil before its first answer.
 	Inventory *Inventory
-	// EvictedToSave counts, by owner UID, the pods that were evicted to save money within the last hour; EvictionsDropAt is when the first
-	// of them is an hour ago.
+	// EvictedToSave counts, by owner UID, the pods that were evicted to save money within the last hour;
+	// EvictionsDropAt is when the first of them is an hour ago.
 	EvictedToSave   map[string]int
 	EvictionsDropAt map[string]time.Time
 	// WorkloadTries are the owners whose nodes were made in vain, by UID (see Workload).
 	WorkloadTries map[string]*WorkloadTries
-	// RemovedEarly is when consolidation first took a node from a workload before its pods had run there for ProvenAfter, by the
-	// UID of the workload: within the last hour, and since pods of it have run on a new node for that long.
+	// RemovedEarly is when consolidation first took a node from a workload before its pods had run there for
+	// ProvenAfter, by the UID of the workload: within the last hour, and since pods of it have run on a new node for
+	// that long.
 	RemovedEarly map[string]time.Time
 	// OtherPools are NodePools that another controller serves. Pools, Claims and the inventory have nothing of other
 	// controllers: their nodes are there for pods, and nothing else is known of them.
@@ -61,14 +62,15 @@ type Snapshot struct {
 	SchedulerActivity SchedulerActivity
 	// InstancesGone holds the provider ids of instances that the cloud has said it no longer knows.
 	InstancesGone map[string]bool
-	// EndOrphans is when a person said that instances which nobody claims may be ended; zero if nobody has. Cluster is the
-	// cluster's identity: the UID of its namespace kube-system.
+	// EndOrphans is when a person said that instances which nobody claims may be ended; zero if nobody has. Cluster is
+	// the cluster's identity: the UID of its namespace kube-system.
 	EndOrphans time.Time
 	Cluster    string
-	// OrphansEnded is when the cloud was first asked to end an instance that no claim accounted for, by provider id: those of the last hour.
+	// OrphansEnded is when the cloud was first asked to end an instance that no claim accounted for, by provider id:
+	// those of the last hour.
 	OrphansEnded map[string]time.Time
-	// OrphansUnknown says that many orphans were held when the last NodePool was deleted, and that no other tells about it
-	// yet.
+	// OrphansUnknown says that many orphans were held when the last NodePool was deleted, and that no other tells about
+	// it yet.
 	OrphansUnknown bool
 	// ClaimLostAt is when a claim was last seen to vanish that was not being deleted, or when we began to look.
 	ClaimLostAt time.Time
@@ -82,8 +84,9 @@ type Snapshot struct {
 	lookups *lookups
 }
 
-// SchedulerActivity is a rush of kube-scheduler's: it tries pod after pod, after a node has opened or something else has changed. Nobody
-// says when it is done, but what it does shows. Began and Last are the first and the last sign of the latest rush.
+// SchedulerActivity is a rush of kube-scheduler's: it tries pod after pod, after a node has opened or something else
+// has changed. Nobody says when it is done, but what it does shows. Began and Last are the first and the last sign of
+// the latest rush.
 type SchedulerActivity struct{ Began, Last time.Time }
 
 // Retry is what is known of a command that failed.
@@ -105,8 +108,8 @@ func (s *Snapshot) Node(name string) *Node { return s.lookups.node[name] }
 // NodeOf is the node that a claim has become, or nil.
 func (s *Snapshot) NodeOf(claim string) *Node { return s.lookups.nodeOf[claim] }
 
-// DuplicateNodes are the other nodes of ours that say they are the node's machine: its kubelet has joined once more under
-// another name. Pods that are there end with it.
+// DuplicateNodes are the other nodes of ours that say they are the node's machine: its kubelet has joined once more
+// under another name. Pods that are there end with it.
 func (s *Snapshot) DuplicateNodes(n *Node) []*Node {
 	var out []*Node
 	for _, other := range s.lookups.duplicates[n.ProviderID] {
@@ -133,12 +136,12 @@ func (s *Snapshot) ClaimsOf(pool string) []*Claim { return s.lookups.claimsOf[po
 // MoveClaims lists the claims whose nodes go in a move.
 func (s *Snapshot) MoveClaims(move string) []*Claim { return s.lookups.members[move] }
 
-// sameTry bounds how long before the first fence of a move its replacements may have been made: both are asked for at the same
-// time, by clocks that need not agree.
+// sameTry bounds how long before the first fence of a move its replacements may have been made: both are asked for at
+// the same time, by clocks that need not agree.
 const sameTry = 30 * time.Second
 
-// IsReplacement reports whether the claim was made for a move that is under way. A move that is tried again has the same name as
-// before: what is left of an earlier try is a node like any other.
+// IsReplacement reports whether the claim was made for a move that is under way. A move that is tried again has the
+// same name as before: what is left of an earlier try is a node like any other.
 func (s *Snapshot) IsReplacement(c *Claim) bool {
 	if c.Replaces == "" {
 		return false
@@ -151,9 +154,12 @@ func (s *Snapshot) IsReplacement(c *Claim) bool {
 	return len(members) > 0 && !c.Created.Before(began.Add(-sameTry))
 }
 
-// IsWaitingReplacement reports whether the claim was made for a move that is under way and none of whose nodes has gone yet.
+// IsWaitingReplacement reports whether the claim was made for a move that is under way and none of whose nodes has gone
+// yet.
 func (s *Snapshot) IsWaitingReplacement(c *Claim) bool {
-	return s.IsReplacement(c) && !slices.ContainsFunc(s.MoveClaims(c.Replaces), func(m *Claim) bool { return !m.Deleting.IsZero() })
+	return s.IsReplacement(c) && !slices.ContainsFunc(s.MoveClaims(c.Replaces), func(m *Claim) bool {
+		return !m.Deleting.IsZero()
+	})
 }
 
 // PodsOn lists the pods that take up room on a node.
@@ -171,7 +177,8 @@ func (s *Snapshot) LastGrowth() time.Time {
 		if !o.Known || !o.Since.After(latest) {
 			continue
 		}
-		if workloadClaims := s.lookups.byOwner[uid]; workloadClaims == nil && o.Desired > 0 || workloadClaims != nil && workloadClaims.there < o.Desired {
+		if workloadClaims := s.lookups.byOwner[uid]; workloadClaims == nil && o.Desired > 0 || workloadClaims != nil &&
+			workloadClaims.there < o.Desired {
 			latest = o.Since
 		}
 	}
@@ -181,11 +188,13 @@ func (s *Snapshot) LastGrowth() time.Time {
 // HasNominatedPod reports whether kube-scheduler has chosen the node for a pod that it has not bound yet.
 func (s *Snapshot) HasNominatedPod(node string) bool { return s.lookups.nominated[node] }
 
-// Pending lists the pods that kube-scheduler could not place, and those of the same class that it has not looked at yet.
+// Pending lists the pods that kube-scheduler could not place, and those of the same class that it has not looked at
+// yet.
 func (s *Snapshot) Pending() []*Pod { return s.lookups.pendingPods }
 
-// PodsBetweenNodes lists the pods that are between two nodes, beside those that are pending: pods that kube-scheduler has yet to look
-// at and, of pods that are leaving nodes on their way out, those whose owners have not made another yet.
+// PodsBetweenNodes lists the pods that are between two nodes, beside those that are pending: pods that kube-scheduler
+// has yet to look at and, of pods that are leaving nodes on their way out, those whose owners have not made another
+// yet.
 func (s *Snapshot) PodsBetweenNodes() []*Pod {
 	var out []*Pod
 	lacking := make(map[string]int)
@@ -230,8 +239,8 @@ func (s *Snapshot) missingPods(owner string) int {
 	return o.Desired
 }
 
-// PendingSince is when a pending pod became something to plan for: when kube-scheduler gave up on it, or on one of its kind that it
-// is planned for together with.
+// PendingSince is when a pending pod became something to plan for: when kube-scheduler gave up on it, or on one of its
+// kind that it is planned for together with.
 func (s *Snapshot) PendingSince(p *Pod) time.Time {
 	if !p.UnschedulableSince.IsZero() {
 		return p.UnschedulableSince

@@ -18,19 +18,20 @@ const (
 	ProvenAfter = time.Minute
 	// SeemsWellAfter is how long a pod must run on a new node for more nodes to be made before ProvenAfter is over.
 	SeemsWellAfter = 10 * time.Second
-	// firstTryWait and longestTryWait bound the time from one try to the next, which doubles; the second try comes at once, because
-	// most troubles are accidents.
+	// firstTryWait and longestTryWait bound the time from one try to the next, which doubles; the second try comes at
+	// once, because most troubles are accidents.
 	firstTryWait   = 30 * time.Second
 	longestTryWait = 5 * time.Minute
 	// MaxUnused is how many nodes may stand unused for an owner when another is tried: the one that shows what is
 	// wrong.
 	MaxUnused = 1
-	// mayClearFor is how long a new node stays that a taint or a cordon closes to the pods that it was made for. Agents of
-	// networks and of storage put up a taint until they are ready, and not everybody declares it as a startup taint.
+	// mayClearFor is how long a new node stays that a taint or a cordon closes to the pods that it was made for. Agents
+	// of networks and of storage put up a taint until they are ready, and not everybody declares it as a startup taint.
 	mayClearFor = 30 * time.Second
 )
 
-// TryAfter is how long after the claims of a failed try were made the next may follow. tries is how many have failed in a row.
+// TryAfter is how long after the claims of a failed try were made the next may follow. tries is how many have failed in
+// a row.
 func TryAfter(tries int) time.Duration {
 	if tries <= 1 {
 		return 0
@@ -42,14 +43,15 @@ func TryAfter(tries int) time.Duration {
 type WorkloadTries struct {
 	// Owner is the key of the workload, Kind and Name are for people; Name is namespace/name.
 	Owner, Kind, Name string
-	// WorkloadGone says that neither a pod of the workload is there nor, as far as that is known, the workload. It holds up
-	// nobody, so that people are not told. The count goes on in case that it comes back.
+	// WorkloadGone says that neither a pod of the workload is there nor, as far as that is known, the workload. It
+	// holds up nobody, so that people are not told. The count goes on in case that it comes back.
 	WorkloadGone bool
-	// FailedTries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them failed.
+	// FailedTries is how many tries have failed in a row; 0 once pods have run again. Since is when the first of them
+	// failed.
 	FailedTries int
 	Since       time.Time
-	// NextTry is when the next try may be made. ProvenAt is when pods that run on a node will have run for SeemsWellAfter, or for
-	// ProvenAfter; zero if none does.
+	// NextTry is when the next try may be made. ProvenAt is when pods that run on a node will have run for
+	// SeemsWellAfter, or for ProvenAfter; zero if none does.
 	NextTry, ProvenAt time.Time
 	// RunsAgain says that pods of the owner run on nodes that were made after the last failure, or with it.
 	RunsAgain bool
@@ -91,7 +93,8 @@ const (
 	CauseDeleted CauseKind = "NodeDeleted"
 	CauseEvicted CauseKind = "PodsEvicted"
 	CausePort    CauseKind = "PortTaken"
-	// CauseScheduler is for what nothing else explains: the node would do, and kube-scheduler does not put the pods there.
+	// CauseScheduler is for what nothing else explains: the node would do, and kube-scheduler does not put the pods
+	// there.
 	CauseScheduler CauseKind = "RefusedByScheduler"
 )
 
@@ -104,8 +107,8 @@ type Cause struct {
 	Taint Taint
 	// Label that changed, from Was to Is; empty for absent.
 	Label, Was, Is string
-	// Resource of which there is too little; Need is what a pod asks for, Promised what the instance type was to leave for pods and
-	// Left what there is. TakenBy are the pods that have taken the room.
+	// Resource of which there is too little; Need is what a pod asks for, Promised what the instance type was to leave
+	// for pods and Left what there is. TakenBy are the pods that have taken the room.
 	Resource, Need, Promised, Left string
 	TakenBy                        string
 	// Message are those of others, cut to a length: kube-scheduler's about the pods, or why a pod had to leave.
@@ -116,7 +119,8 @@ type Cause struct {
 	Labels Labels
 }
 
-// IsSame reports whether the causes would be told in the same words, but for names and amounts that differ from node to node.
+// IsSame reports whether the causes would be told in the same words, but for names and amounts that differ from node to
+// node.
 func (c Cause) IsSame(d Cause) bool {
 	return c.Kind == d.Kind && c.Taint == d.Taint && c.Label == d.Label && c.Is == d.Is && c.Resource == d.Resource
 }
@@ -153,7 +157,8 @@ func sameNeeds(a, b *PodClass) bool {
 		slices.EqualFunc(a.Terms, b.Terms, func(x, y require.Set) bool { return x.String() == y.String() })
 }
 
-// ConcernsClass reports whether what has kept pods of the owner away would keep away those of the class; the newest such failure is named.
+// ConcernsClass reports whether what has kept pods of the owner away would keep away those of the class; the newest
+// such failure is named.
 func (t *WorkloadTries) ConcernsClass(class *PodClass) *UnusedNode {
 	for i := range t.Failures {
 		if t.Failures[i].keepsAway(class) {
@@ -163,8 +168,8 @@ func (t *WorkloadTries) ConcernsClass(class *PodClass) *UnusedNode {
 	return nil
 }
 
-// IsFree reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last run, or they run
-// again, and nothing but the retained node stands unused.
+// IsFree reports whether nodes may be made for the owner without any bound: nothing has failed since pods have last
+// run, or they run again, and nothing but the retained node stands unused.
 func (t *WorkloadTries) IsFree() bool {
 	return (t.FailedTries == 0 || t.RunsAgain) && t.CountUnused() <= MaxUnused
 }
@@ -180,7 +185,8 @@ func (t *WorkloadTries) MayTry(now time.Time) bool {
 	if t.ComingClaims > 0 {
 		return false
 	}
-	if t.FailedTries == 0 || t.RunsAgain { // its nodes are of use again; as what stood unused before goes, others take its place
+	if t.FailedTries == 0 || t.RunsAgain {
+		// its nodes are of use again; as what stood unused before goes, others take its place
 		return t.CountUnused()+t.Unproven < t.MostUnproven
 	}
 	return t.CountUnused() <= MaxUnused && !now.Before(t.NextTry)
@@ -214,7 +220,8 @@ func (s *Snapshot) TriesHolding(p *Pod) (*WorkloadTries, *UnusedNode) {
 	return nil, nil
 }
 
-// RefusalCause says why a node that is up can't take one more pod of the class, if it can't. What a fence of ours keeps away is no reason.
+// RefusalCause says why a node that is up can't take one more pod of the class, if it can't. What a fence of ours keeps
+// away is no reason.
 func (s *Snapshot) RefusalCause(c *Claim, n *Node, class *PodClass) (cause Cause, refuses bool) {
 	if n.Cordoned {
 		return Cause{Kind: CauseCordon, By: n.CordonedBy}, true
@@ -239,8 +246,8 @@ func (s *Snapshot) RefusalCause(c *Claim, n *Node, class *PodClass) (cause Cause
 	return s.portTaken(n, class)
 }
 
-// portTaken says which port of the host that pods of the class need is taken, if one is. Pods of the kubelet's own may do that on
-// each new node, and no plan can know of them.
+// portTaken says which port of the host that pods of the class need is taken, if one is. Pods of the kubelet's own may
+// do that on each new node, and no plan can know of them.
 func (s *Snapshot) portTaken(n *Node, class *PodClass) (cause Cause, taken bool) {
 	if len(class.Ports) == 0 {
 		return Cause{}, false
@@ -255,7 +262,8 @@ func (s *Snapshot) portTaken(n *Node, class *PodClass) (cause Cause, taken bool)
 		}
 		for _, has := range p.Class.Ports {
 			if slices.ContainsFunc(wanted[has.Number], has.Conflicts) {
-				return Cause{Kind: CausePort, Resource: fmt.Sprintf("%d/%s", has.Number, has.Protocol), TakenBy: p.ID()}, true
+				return Cause{Kind: CausePort, Resource: fmt.Sprintf("%d/%s", has.Number, has.Protocol),
+					TakenBy: p.ID()}, true
 			}
 		}
 	}
@@ -272,7 +280,8 @@ func (s *Snapshot) shortageCause(c *Claim, n *Node, class *PodClass, free resour
 		cause.Resource = s.Names.Name(dim)
 		cause.Need, cause.Left = resource.Format(dim, class.Requests[dim]), resource.Format(dim, max(free[dim], 0))
 		if n.Allocatable[dim] < c.Allocatable[dim] {
-			cause.Kind, cause.Promised, cause.Left = CauseShrunk, resource.Format(dim, c.Allocatable[dim]), resource.Format(dim, n.Allocatable[dim])
+			cause.Kind, cause.Promised, cause.Left = CauseShrunk, resource.Format(dim, c.Allocatable[dim]),
+				resource.Format(dim, n.Allocatable[dim])
 		}
 		break
 	}
@@ -298,8 +307,8 @@ func (s *Snapshot) largestPods(node string) string {
 	return strings.Join(names, ", ")
 }
 
-// MayClearUntil is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or a cordon, shortly
-// after the node has come up. It is zero if nothing is to be hoped for.
+// MayClearUntil is until when a claim in vain is kept because what closes its node to pods may go by itself: a taint or
+// a cordon, shortly after the node has come up. It is zero if nothing is to be hoped for.
 func (c *Claim) MayClearUntil(n *Node) time.Time {
 	if n == nil || !n.Cordoned && !slices.ContainsFunc(n.Taints, func(t Taint) bool { return c.foreignTaint(t) }) {
 		return time.Time{}

@@ -53,7 +53,8 @@ func TestClassesWithManyWordsAreComparedByTheirHash(t *testing.T) {
 	tries := &WorkloadTries{Failures: []UnusedNode{unused}}
 	other, same := class(50), class(49)
 	if tries.ConcernsClass(other) != nil || tries.ConcernsClass(same) == nil {
-		t.Errorf("held: a class like none %v, a class like one %v", tries.ConcernsClass(other) != nil, tries.ConcernsClass(same) != nil)
+		t.Errorf("held: a class like none %v, a class like one %v", tries.ConcernsClass(other) != nil,
+			tries.ConcernsClass(same) != nil)
 	}
 	if n := testing.AllocsPerRun(10, func() { tries.ConcernsClass(other) }); n > 0 {
 		t.Errorf("a look at a class allocates %v times", n)

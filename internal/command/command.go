@@ -57,8 +57,8 @@ type CreateClaim struct {
 	Estimated bool
 	// Replaces is the disruption that the node is made for, if it is.
 	Replaces string
-	// ConfirmOnly says that nobody needs the claim any more, after a try of which nobody knows what came of it: it is not
-	// made, but looked for.
+	// ConfirmOnly says that nobody needs the claim any more, after a try of which nobody knows what came of it: it is
+	// not made, but looked for.
 	ConfirmOnly bool
 	// DriftReplacement is what the claim says if it is made in place of a drifted node.
 	DriftReplacement cluster.DriftReplacement
@@ -84,7 +84,8 @@ type Register struct {
 	Claim, Node string
 	// Untainted says that the node came without the taint that keeps pods off until now: some may be there already.
 	Untainted bool
-	// KeepFor is the move for which the node is kept, if it is: kube-scheduler may not use it until the move's nodes go.
+	// KeepFor is the move for which the node is kept, if it is: kube-scheduler may not use it until the move's nodes
+	// go.
 	KeepFor string
 }
 
@@ -107,8 +108,8 @@ type Fence struct {
 // Unfence opens a node again that turned out to be needed. UID is as with Fence.
 type Unfence struct {
 	Claim, UID, Node string
-	// RestUntil is written to the claim if it is set: until then the node is not tried again. Rests is how often that has
-	// happened now.
+	// RestUntil is written to the claim if it is set: until then the node is not tried again. Rests is how often that
+	// has happened now.
 	RestUntil time.Time
 	Rests     int
 	// ForSaving says that the rest is only from being fenced to save money: the node was, and is needed.
@@ -122,13 +123,15 @@ type DeleteClaim struct {
 	Claim, UID, Node string
 	Reason           Reason
 	Message          string
-	// Missing is the node of instance ProviderID whose absence is the reason: if the API server has it after all, the claim stays.
+	// Missing is the node of instance ProviderID whose absence is the reason: if the API server has it after all, the
+	// claim stays.
 	Missing, ProviderID string
 	// Deadline is written to the claim first if it is set: by then it must be gone.
 	Deadline time.Time
 	// Condition is the condition of the node that called for it, if one did.
 	Condition string
-	// Departure names those that go together for each other's sake: all of them or none. Empty for one that goes by itself.
+	// Departure names those that go together for each other's sake: all of them or none. Empty for one that goes by
+	// itself.
 	Departure string
 }
 
@@ -151,13 +154,13 @@ type Evict struct {
 	Grace  time.Duration
 }
 
-// Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without a ProviderID the claim
-// was never seen launched; the cloud is asked whether it runs an instance for it all the same. UID is that of the claim that the instance
-// was launched for; without a Claim it is what the cloud's list said.
+// Terminate has the cloud end the instance of a claim, of a node whose claim is lost, or one that has neither. Without
+// a ProviderID the claim was never seen launched; the cloud is asked whether it runs an instance for it all the same.
+// UID is that of the claim that the instance was launched for; without a Claim it is what the cloud's list said.
 type Terminate struct {
 	Claim, UID, Node, ProviderID string
-	// Drained says that the node has been waited for: right before the end the API server is asked whether a pod is on it that is not
-	// among StayingPods, the UIDs of those that need not leave. What we remember of pods may be old.
+	// Drained says that the node has been waited for: right before the end the API server is asked whether a pod is on
+	// it that is not among StayingPods, the UIDs of those that need not leave. What we remember of pods may be old.
 	Drained     bool
 	StayingPods []string
 	// DuplicateNodes are other nodes that say they are the instance; the same goes for them.
@@ -187,12 +190,12 @@ type SetPool struct {
 // WritePoolHash writes the hash of a pool's template on the pool. A namesake, with another UID, is left alone.
 type WritePoolHash struct{ Pool, UID, Hash, Version string }
 
-// WriteClaimHash writes a hash on a claim that has none, or one that was computed in another way: the claim counts as made from
-// the template as it is now.
+// WriteClaimHash writes a hash on a claim that has none, or one that was computed in another way: the claim counts as
+// made from the template as it is now.
 type WriteClaimHash struct{ Claim, UID, Hash, Version string }
 
-// SetClaim writes conditions of a claim, the time of its last pod event and the time by which it must be gone, where they
-// are set.
+// SetClaim writes conditions of a claim, the time of its last pod event and the time by which it must be gone, where
+// they are set.
 type SetClaim struct {
 	Claim        string
 	Conditions   []cluster.Condition
@@ -289,8 +292,8 @@ type Outcome struct {
 	Err error
 	// Writes are the objects that the act changed; the command counts as under way until the watch has shown them.
 	Writes []Write
-	// Refused says that the cloud won't launch the instance, Refusal in which way; Unavailable are the offerings that it named,
-	// which it may also do when it has launched the instance after all.
+	// Refused says that the cloud won't launch the instance, Refusal in which way; Unavailable are the offerings that
+	// it named, which it may also do when it has launched the instance after all.
 	Refused     bool
 	Refusal     Refusal
 	Unavailable []UnavailableOffering
@@ -307,8 +310,8 @@ type Outcome struct {
 type Write struct {
 	Kind, Name, Version string
 	Created, Gone       bool
-	// Nominated says that a pod was told which node it is for, Node, or that it is for none; Bound that it was bound. What
-	// counts is not the version, which changes for many reasons, but whether the pod says so.
+	// Nominated says that a pod was told which node it is for, Node, or that it is for none; Bound that it was bound.
+	// What counts is not the version, which changes for many reasons, but whether the pod says so.
 	Nominated, Bound bool
 	Node             string
 }
@@ -327,6 +330,7 @@ type Refusal struct {
 	Message string
 }
 
-// UnavailableOffering names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it is not empty, is a
-// value that the offering's labels have. Why is what people could do about it, if anything; it does not tell offerings apart.
+// UnavailableOffering names an offering that could not be bought. An empty Type or Zone stands for all; Within, if it
+// is not empty, is a value that the offering's labels have. Why is what people could do about it, if anything; it does
+// not tell offerings apart.
 type UnavailableOffering struct{ Type, Zone, CapacityType, Within, Advice string }

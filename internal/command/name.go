@@ -9,8 +9,8 @@ import (
 // maxPrefix keeps claim names, and so node names, short enough to be label values (63 characters).
 const maxPrefix = 52
 
-// ClaimName is a claim's name: its pool's, and a hash of what the claim is for. The same parts give the same name, so that
-// asking again is the same act.
+// ClaimName is a claim's name: its pool's, and a hash of what the claim is for. The same parts give the same name, so
+// that asking again is the same act.
 func ClaimName(pool string, parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {

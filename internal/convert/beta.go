@@ -97,7 +97,8 @@ func (c *converter) betaPool(o object) []*yaml.Node {
 	if p.Spec.Template.Spec.Kubelet != nil {
 		if !c.classes[class.Name] {
 			c.fail(o,
-				fmt.Errorf("spec.template.spec.kubelet belongs to EC2NodeClass %s in v1, which is not among the files; give it, too",
+				fmt.Errorf("spec.template.spec.kubelet belongs to EC2NodeClass %s in v1, which is not among the "+
+					"files; give it, too",
 					class.Name))
 			return nil
 		}
@@ -123,11 +124,13 @@ func poolNotes(p *v1beta1.NodePool, out *v1.NodePool) []translate.Note {
 			translate.Note{Field: "spec.nodeClassRef", At: ref, Text: "it stood under spec and belongs here"})
 	}
 	if !equality.Semantic.DeepEqual(p.Spec.Template.Spec.Resources, v1.ResourceRequirements{}) {
-		notes = append(notes, translate.Note{Field: "spec.template.spec.resources", Text: "it is dropped: it had no effect"})
+		notes = append(notes, translate.Note{Field: "spec.template.spec.resources", Text: "it is dropped: it had no " +
+			"effect"})
 	}
 	if !out.Spec.Template.Spec.ExpireAfter.IsNever() {
 		notes = append(notes, translate.Note{Field: "spec.disruption.expireAfter", At: expiry,
-			Text: "in v1 nodes that expire are drained at once, without regard to budgets; before, budgets held and replacements came first (annotation tenon.sh/soft-expiry does that)"})
+			Text: "in v1 nodes that expire are drained at once, without regard to budgets; before, budgets held and " +
+				"replacements came first (annotation tenon.sh/soft-expiry does that)"})
 	}
 	switch p.Spec.Disruption.ConsolidationPolicy {
 	case v1beta1.ConsolidationPolicyWhenIdle:
@@ -153,7 +156,8 @@ func (c *converter) betaClaim(o object) []*yaml.Node {
 	}
 	if p.Spec.Kubelet != nil {
 		c.fail(o,
-			fmt.Errorf("spec.kubelet of a NodeClaim belongs to the NodeClass in v1; move it to spec.kubelet of the EC2NodeClass and remove it here"))
+			fmt.Errorf("spec.kubelet of a NodeClaim belongs to the NodeClass in v1; move it to spec.kubelet of the "+
+				"EC2NodeClass and remove it here"))
 		return nil
 	}
 	if err := p.ConvertTo(out); err != nil {
@@ -178,13 +182,15 @@ func (c *converter) betaClass(o object) []*yaml.Node {
 	}
 	if strings.Contains(out.Annotations[awsv1beta1.UbuntuAnnotationKey], "incompatible") {
 		c.fail(o,
-			fmt.Errorf("spec.amiFamily %q is not a family in v1, and no images are selected; select them with amiSelectorTerms, for instance by name and owner",
+			fmt.Errorf("spec.amiFamily %q is not a family in v1, and no images are selected; select them with "+
+				"amiSelectorTerms, for instance by name and owner",
 				awsv1beta1.AMIFamilyUbuntu))
 		return nil
 	}
 	if len(out.Spec.AMISelectorTerms) == 0 {
 		c.fail(o,
-			fmt.Errorf("spec.amiSelectorTerms is missing, and amiFamily has no images of its own; select images by id, name or tags"))
+			fmt.Errorf("spec.amiSelectorTerms is missing, and amiFamily has no images of its own; select images by "+
+				"id, name or tags"))
 		return nil
 	}
 	out.TypeMeta = metav1.TypeMeta{APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.Kind}
@@ -220,7 +226,8 @@ func (c *converter) takeKubelet(class *awsv1.EC2NodeClass) (*translate.Note, err
 	}
 	for _, k := range pools[1:] {
 		if k.settings != pools[0].settings {
-			return nil, fmt.Errorf("NodePools %s and %s share this class and differ in spec.template.spec.kubelet, which stands in the class in v1; give each pool a class of its own",
+			return nil, fmt.Errorf("NodePools %s and %s share this class and differ in spec.template.spec.kubelet, "+
+				"which stands in the class in v1; give each pool a class of its own",
 				pools[0].pool, k.pool)
 		}
 	}
@@ -230,7 +237,8 @@ func (c *converter) takeKubelet(class *awsv1.EC2NodeClass) (*translate.Note, err
 	}
 	class.Spec.Kubelet = settings
 	return &translate.Note{Field: "spec.kubelet", At: "spec.kubelet",
-		Text: "it was spec.template.spec.kubelet of NodePool " + pools[0].pool + "; pools that are not among these files and use this class get it, too"}, nil
+		Text: "it was spec.template.spec.kubelet of NodePool " + pools[0].pool + "; pools that are not among these " +
+			"files and use this class get it, too"}, nil
 }
 
 // nameCluster puts the name of the cluster where a variable stands for it.

@@ -1,10 +1,11 @@
-// Package convert turns manifests of older generations into manifests of v1, for "tenon convert": Provisioner, AWSNodeTemplate, the
-// v1beta1 NodePool, NodeClaim and EC2NodeClass, and pods that use the names of that time. Comments, order and quotation marks stay as
-// far as what they belong to stays; whatever else is in the files comes out byte for byte as it went in.
+// Package convert turns manifests of older generations into manifests of v1, for "tenon convert": Provisioner,
+// AWSNodeTemplate, the v1beta1 NodePool, NodeClaim and EC2NodeClass, and pods that use the names of that time.
+// Comments, order and quotation marks stay as far as what they belong to stays; whatever else is in the files comes out
+// byte for byte as it went in.
 //
-// It stands on floor 4: it knows what internal/translate and the conversions of api say, and the text of manifests. It does no input or
-// output. What means something else in v1 is a note, and what can't be said in v1 is an error that names the file, the document, the
-// field and the fix.
+// It stands on floor 4: it knows what internal/translate and the conversions of api say, and the text of manifests. It
+// does no input or output. What means something else in v1 is a note, and what can't be said in v1 is an error that
+// names the file, the document, the field and the fix.
 package convert
 
 import (
@@ -28,13 +29,13 @@ type Source struct {
 
 // Options say for which cluster manifests are converted.
 type Options struct {
-	// Cluster is the name of the cluster, which selectors and roles follow from that a manifest does not give. If it is empty, they
-	// hold a variable, which Tenon knows and Karpenter does not.
+	// Cluster is the name of the cluster, which selectors and roles follow from that a manifest does not give. If it is
+	// empty, they hold a variable, which Tenon knows and Karpenter does not.
 	Cluster string
 	// InstanceProfile is the one of nodes whose manifest names none.
 	InstanceProfile string
-	// ProvisionerLabel keeps the label karpenter.sh/provisioner-name on the nodes. Then pools that Tenon has made from Provisioners
-	// stay as they are, and their nodes do not drift. Karpenter refuses the label.
+	// ProvisionerLabel keeps the label karpenter.sh/provisioner-name on the nodes. Then pools that Tenon has made from
+	// Provisioners stay as they are, and their nodes do not drift. Karpenter refuses the label.
 	ProvisionerLabel bool
 }
 
@@ -245,11 +246,13 @@ func (c *converter) become(o object) (made []*yaml.Node, changed bool) {
 // unknown refuses versions of ours that nobody can convert.
 func (c *converter) unknown(o object) bool {
 	group, version := split(o.apiVersion)
-	if group != v1alpha5.Group && group != v1alpha1.Group || version == "v1" || version == "v1alpha1" && o.kind == "NodeOverlay" {
+	if group != v1alpha5.Group && group != v1alpha1.Group || version == "v1" || version == "v1alpha1" &&
+		o.kind == "NodeOverlay" {
 		return false
 	}
 	c.fail(o,
-		fmt.Errorf("apiVersion %q with kind %q can't be converted; known are Provisioner, AWSNodeTemplate, and NodePool, NodeClaim and EC2NodeClass of v1beta1",
+		fmt.Errorf("apiVersion %q with kind %q can't be converted; known are Provisioner, AWSNodeTemplate, and "+
+			"NodePool, NodeClaim and EC2NodeClass of v1beta1",
 			o.apiVersion, o.kind))
 	return true
 }
@@ -280,7 +283,8 @@ func (c *converter) provisioner(o object) []*yaml.Node {
 			pool.NodePool.Spec.Template.Labels = nil
 		}
 		pool.Notes = append(pool.Notes, translate.Note{Field: "metadata.name",
-			Text: "nodes no longer carry karpenter.sh/provisioner-name; pods that select by it must select by karpenter.sh/nodepool (--provisioner-label keeps it)"})
+			Text: "nodes no longer carry karpenter.sh/provisioner-name; pods that select by it must select by " +
+				"karpenter.sh/nodepool (--provisioner-label keeps it)"})
 	}
 	pool.NodePool.ObjectMeta = p.ObjectMeta
 	clean(&pool.NodePool.ObjectMeta)

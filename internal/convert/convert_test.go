@@ -89,7 +89,8 @@ func TestV1StaysAsItIs(t *testing.T) {
 		}
 		for i := range result.Documents {
 			d := &result.Documents[i]
-			if again, err := d.YAML(); err != nil || d.Changed() || !strings.Contains(string(text), strings.TrimSpace(string(again))) {
+			if again, err := d.YAML(); err != nil || d.Changed() || !strings.Contains(string(text),
+				strings.TrimSpace(string(again))) {
 				t.Errorf("%s: document %d changed: %s (%v)", golden, d.Number, again, err)
 			}
 		}
@@ -118,23 +119,55 @@ func TestErrors(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"a field that is not known", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {ttlSecondAfterEmpty: 1, provider: {}}", []string{"f.yaml: document 1 (Provisioner a)", "ttlSecondAfterEmpty"}},
-		{"a quantity", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, limits: {resources: {memory: 1Gi, cpu: 100Gb}}}", []string{"(Provisioner a): spec.limits.resources.cpu can't be read", "64Gi"}},
-		{"two quantities", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, limits: {resources: {memory: 1GB, cpu: 100Gb}}}", []string{"(Provisioner a): spec.limits.resources can't be read", "64Gi"}},
-		{"a unit", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, ttlSecondsAfterEmpty: 30s}", []string{"(Provisioner a): spec.ttlSecondsAfterEmpty can't be read (correct or remove it): cannot unmarshal string"}},
-		{"a field in a list", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, taints: [{key: a, effect: NoSchedule}, {key: b, efect: NoSchedule}]}", []string{"(Provisioner a): spec.taints[1].efect can't be read", "unknown field"}},
-		{"a launch template", "# first\n---\napiVersion: karpenter.k8s.aws/v1alpha1\nkind: AWSNodeTemplate\nmetadata: {name: a}\nspec: {launchTemplate: mine}", []string{"document 1 (AWSNodeTemplate a)", "spec.launchTemplate", "other fields"}},
-		{"a template that is not there", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {providerRef: {name: b}, kubeletConfiguration: {maxPods: 4}}", []string{"spec.providerRef.name", "create the AWSNodeTemplate"}},
-		{"a class that is not there", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: [], kubelet: {maxPods: 4}}}}", []string{"spec.template.spec.kubelet", "EC2NodeClass default"}},
-		{"kubelets that differ", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: [], kubelet: {maxPods: 4}}}}\n---\napiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: b}\nspec: {template: {spec: {requirements: []}}}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: {amiFamily: AL2}", []string{"document 3 (EC2NodeClass default)", "NodePools a and b", "a class of its own"}},
-		{"Ubuntu", "apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: a}\nspec: {amiFamily: Ubuntu}", []string{"spec.amiFamily", "amiSelectorTerms"}},
-		{"a Machine", "apiVersion: karpenter.sh/v1alpha5\nkind: Machine\nmetadata: {name: a}", []string{`"Machine" can't be converted`}},
-		{"a template of helm", "apiVersion: {{ .Values.version }}", []string{"document 1: apiVersion is not a text", "helm template"}},
-		{"a line of helm", "{{- if .Values.on }}\napiVersion: v1\n{{- end }}", []string{"document 1 is not YAML", "helm template"}},
+		{"a field that is not known", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: " +
+			"a}\nspec: {ttlSecondAfterEmpty: 1, provider: {}}", []string{"f.yaml: document 1 (Provisioner a)",
+			"ttlSecondAfterEmpty"}},
+		{"a quantity", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: " +
+			"{}, limits: {resources: {memory: 1Gi, cpu: 100Gb}}}",
+			[]string{"(Provisioner a): spec.limits.resources.cpu can't be read", "64Gi"}},
+		{"two quantities", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: " +
+			"{provider: {}, limits: {resources: {memory: 1GB, cpu: 100Gb}}}",
+			[]string{"(Provisioner a): spec.limits.resources can't be read", "64Gi"}},
+		{"a unit", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}, " +
+			"ttlSecondsAfterEmpty: 30s}", []string{"(Provisioner a): spec.ttlSecondsAfterEmpty can't be read " +
+			"(correct or remove it): cannot unmarshal string"}},
+		{"a field in a list", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: " +
+			"{provider: {}, taints: [{key: a, effect: NoSchedule}, {key: b, efect: NoSchedule}]}",
+			[]string{"(Provisioner a): spec.taints[1].efect can't be read", "unknown field"}},
+		{"a launch template", "# first\n---\napiVersion: karpenter.k8s.aws/v1alpha1\nkind: " +
+			"AWSNodeTemplate\nmetadata: {name: a}\nspec: {launchTemplate: mine}",
+			[]string{"document 1 (AWSNodeTemplate a)", "spec.launchTemplate", "other fields"}},
+		{"a template that is not there", "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: " +
+			"a}\nspec: {providerRef: {name: b}, kubeletConfiguration: {maxPods: 4}}", []string{"spec.providerRef.name",
+			"create the AWSNodeTemplate"}},
+		{"a class that is not there", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: " +
+			"{template: {spec: {requirements: [], kubelet: {maxPods: 4}}}}", []string{"spec.template.spec.kubelet",
+			"EC2NodeClass default"}},
+		{"kubelets that differ", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: " +
+			"{template: {spec: {requirements: [], kubelet: {maxPods: 4}}}}\n---\napiVersion: " +
+			"karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: b}\nspec: {template: {spec: {requirements: " +
+			"[]}}}\n---\napiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: default}\nspec: " +
+			"{amiFamily: AL2}", []string{"document 3 (EC2NodeClass default)", "NodePools a and b",
+			"a class of its own"}},
+		{"Ubuntu", "apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: a}\nspec: " +
+			"{amiFamily: Ubuntu}", []string{"spec.amiFamily", "amiSelectorTerms"}},
+		{"a Machine", "apiVersion: karpenter.sh/v1alpha5\nkind: Machine\nmetadata: {name: a}",
+			[]string{`"Machine" can't be converted`}},
+		{"a template of helm", "apiVersion: {{ .Values.version }}", []string{"document 1: apiVersion is not a text",
+			"helm template"}},
+		{"a line of helm", "{{- if .Values.on }}\napiVersion: v1\n{{- end }}", []string{"document 1 is not YAML",
+			"helm template"}},
 		{"no manifest", "- a\n- b", []string{"document 1 is not a manifest"}},
-		{"two that become one", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: {template: {spec: {requirements: []}}}\n---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: a}\nspec: {provider: {}}", []string{`document 2 (Provisioner a): metadata.name "a": f.yaml: document 1 (NodePool a) becomes NodePool a, too; give one of them another name`}},
-		{"a class that has the name of a Provisioner's", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.sh/v1alpha5\n  kind: Provisioner\n  metadata: {name: a}\n  spec: {provider: {}}\n- apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {name: provisioner-a}\n", []string{"(EC2NodeClass provisioner-a)", "(Provisioner a) becomes EC2NodeClass provisioner-a, too"}},
-		{"an item of a list", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.sh/v1alpha5\n  kind: Provisioner\n  metadata: {name: a}\n  spec: {}", []string{"Provisioner a", "spec.providerRef"}},
+		{"two that become one", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: " +
+			"{template: {spec: {requirements: []}}}\n---\napiVersion: karpenter.sh/v1alpha5\nkind: " +
+			"Provisioner\nmetadata: {name: a}\nspec: {provider: {}}",
+			[]string{`document 2 (Provisioner a): metadata.name "a": f.yaml: document 1 (NodePool a) becomes NodePool a, too; give one of them another name`}},
+		{"a class that has the name of a Provisioner's", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: " +
+			"karpenter.sh/v1alpha5\n  kind: Provisioner\n  metadata: {name: a}\n  spec: {provider: {}}\n- " +
+			"apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {name: provisioner-a}\n",
+			[]string{"(EC2NodeClass provisioner-a)", "(Provisioner a) becomes EC2NodeClass provisioner-a, too"}},
+		{"an item of a list", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: karpenter.sh/v1alpha5\n  kind: " +
+			"Provisioner\n  metadata: {name: a}\n  spec: {}", []string{"Provisioner a", "spec.providerRef"}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -189,7 +222,8 @@ func TestDefaultProfile(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	result, errs := Convert([]Source{{Name: "f.yaml", Text: []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")}}, Options{})
+	result, errs := Convert([]Source{{Name: "f.yaml", Text: []byte("apiVersion: v1\nkind: Namespace\nmetadata: " +
+		"{name: a}\n")}}, Options{})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

@@ -79,7 +79,8 @@ func read(s Source) ([]Document, error) {
 			tree: &yaml.Node{}}
 		err := yaml.NewDecoder(strings.NewReader(part)).Decode(d.tree)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: document %d is not YAML (%w); templates must be rendered first, for instance with helm template",
+			return nil, fmt.Errorf("%s: document %d is not YAML (%w); templates must be rendered first, for instance "+
+				"with helm template",
 				s.Name, number, err)
 		}
 		if r := root(d.tree); r == nil || r.Kind != yaml.MappingNode {
@@ -87,7 +88,8 @@ func read(s Source) ([]Document, error) {
 		}
 		for _, name := range []string{"apiVersion", "kind"} {
 			if value := at(root(d.tree), name); value != nil && value.Kind != yaml.ScalarNode {
-				return nil, fmt.Errorf("%s: document %d: %s is not a text; templates must be rendered first, for instance with helm template",
+				return nil, fmt.Errorf("%s: document %d: %s is not a text; templates must be rendered first, for "+
+					"instance with helm template",
 					s.Name, number, name)
 			}
 		}

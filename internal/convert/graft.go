@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// path says where a part of an old object has gone. Comments go with it, and where the value has stayed the same, so do its
-// quotation marks and its place among its neighbours.
+// path says where a part of an old object has gone. Comments go with it, and where the value has stayed the same, so do
+// its quotation marks and its place among its neighbours.
 type path struct {
 	from, to string
 	// comments says that the two have only the comments in common.

@@ -10,8 +10,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// misread says which field could not be read. Some of the decoder's errors name the field without its place, and those of
-// quantities name none. So the field is looked for: it is the one without which there is no such error.
+// misread says which field could not be read. Some of the decoder's errors name the field without its place, and those
+// of quantities name none. So the field is looked for: it is the one without which there is no such error.
 func misread(tree *yaml.Node, into any, err error) error {
 	why := err.Error()
 	for _, words := range []string{"error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
@@ -48,8 +48,8 @@ func culprit(tree *yaml.Node, into any, failure string) string {
 	}
 }
 
-// guilty is the part of a node without which it helps; nil if there is no such part. It leaves out half of what is suspected each
-// time, so that a long document takes a few readings and not one for each part.
+// guilty is the part of a node without which it helps; nil if there is no such part. It leaves out half of what is
+// suspected each time, so that a long document takes a few readings and not one for each part.
 func guilty(n *yaml.Node, helps func() bool) (string, *yaml.Node) {
 	n = resolve(n)
 	width := map[yaml.Kind]int{yaml.MappingNode: 2, yaml.SequenceNode: 1}[n.Kind]

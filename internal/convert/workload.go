@@ -12,8 +12,10 @@ import (
 // templates says where the pod of a workload stands.
 func templates() map[string]string {
 	return map[string]string{
-		"Pod": "", "PodTemplate": "template", "ReplicationController": "spec.template", "Deployment": "spec.template", "ReplicaSet": "spec.template",
-		"StatefulSet": "spec.template", "DaemonSet": "spec.template", "Job": "spec.template", "CronJob": "spec.jobTemplate.spec.template",
+		"Pod": "", "PodTemplate": "template", "ReplicationController": "spec.template", "Deployment": "spec.template",
+		"ReplicaSet":  "spec.template",
+		"StatefulSet": "spec.template", "DaemonSet": "spec.template", "Job": "spec.template",
+		"CronJob": "spec.jobTemplate.spec.template",
 	}
 }
 
@@ -89,7 +91,8 @@ func (w *renaming) value(n *yaml.Node, field string) {
 	n.Value, w.changed = v1.NodePoolLabelKey, true
 	w.c.note(w.o,
 		translate.Note{Field: field,
-			Text: v1.ProvisionerNameLabelKey + " is called " + v1.NodePoolLabelKey + " now; nodes carry the name of their NodePool there"})
+			Text: v1.ProvisionerNameLabelKey + " is called " + v1.NodePoolLabelKey + " now; nodes carry the name of " +
+				"their NodePool there"})
 }
 
 // spec renames the label of Provisioners wherever a pod names labels of nodes.
@@ -116,7 +119,8 @@ func (w *renaming) everyKey(n *yaml.Node, field string) {
 		case n.Kind == yaml.MappingNode && i%2 == 0:
 		case n.Kind == yaml.MappingNode && (n.Content[i-1].Value == "key" || n.Content[i-1].Value == "topologyKey"):
 			w.value(child, field+"."+n.Content[i-1].Value)
-		case n.Kind == yaml.MappingNode && n.Content[i-1].Value != "labelSelector" && n.Content[i-1].Value != "namespaceSelector":
+		case n.Kind == yaml.MappingNode && n.Content[i-1].Value != "labelSelector" &&
+			n.Content[i-1].Value != "namespaceSelector":
 			w.everyKey(child, field+"."+n.Content[i-1].Value)
 		case n.Kind == yaml.SequenceNode:
 			w.everyKey(child, fmt.Sprintf("%s[%d]", field, i))

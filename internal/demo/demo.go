@@ -1,9 +1,10 @@
-// Package demo is the main job of Tenon as a show: it starts a lab and the controller, makes pods appear, shows the nodes
-// that come for them and, once the pods are gone, shows the nodes go. With a simulated AWS account (sky_aws.go) the cloud
-// takes a node back in between.
+// Package demo is the main job of Tenon as a show: it starts a lab and the controller, makes pods appear, shows the
+// nodes that come for them and, once the pods are gone, shows the nodes go. With a simulated AWS account (sky_aws.go)
+// the cloud takes a node back in between.
 //
 // It stands beside the floors: only the command line uses it. It touches one directory, the lab, the account and the
-// controller that it starts, and the terminal. What it runs is the real program and what it applies are the files of examples.
+// controller that it starts, and the terminal. What it runs is the real program and what it applies are the files of
+// examples.
 package demo
 
 import (
@@ -55,8 +56,8 @@ const (
 // breath is the least time between two looks at the cluster.
 const breath = 20 * time.Millisecond
 
-// Run is the whole show. However it ends, no process is left behind, unless it succeeds and is to be kept. The directory
-// stays only if there is something in it to read: after a failure, and when the demo is kept.
+// Run is the whole show. However it ends, no process is left behind, unless it succeeds and is to be kept. The
+// directory stays only if there is something in it to read: after a failure, and when the demo is kept.
 func Run(ctx context.Context, o Options) error {
 	if o.Pods < 1 || o.Pods > MaxPods {
 		return fmt.Errorf("--pods: %d is out of range; use 1 to %d", o.Pods, MaxPods)
@@ -144,7 +145,8 @@ func (s *show) run(ctx context.Context) error {
 	if err := s.countLeft(ctx); err != nil {
 		return err
 	}
-	s.verdict = fmt.Sprintf("%s: %d pods ran on %d nodes ($%.4f/h)%s; 0 nodes left", s.sky.name(), peak.Running, peak.Nodes(), peak.Price(), suffix)
+	s.verdict = fmt.Sprintf("%s: %d pods ran on %d nodes ($%.4f/h)%s; 0 nodes left", s.sky.name(), peak.Running,
+		peak.Nodes(), peak.Price(), suffix)
 	return nil
 }
 
@@ -163,7 +165,8 @@ func (s *show) prepare(ctx context.Context) (err error) {
 	if err := s.sky.begin(ctx); err != nil {
 		return err
 	}
-	s.screen.title("installing the CustomResourceDefinitions and starting the controller (log: %s)", relative(s.dir.controllerLog()))
+	s.screen.title("installing the CustomResourceDefinitions and starting the controller (log: %s)",
+		relative(s.dir.controllerLog()))
 	if err := s.world.install(ctx); err != nil {
 		return err
 	}
@@ -197,7 +200,8 @@ func (s *show) applyExamples(ctx context.Context) error {
 }
 
 // watch shows the world until it is as wanted, and returns how it is then and how long that took.
-func (s *show) watch(ctx context.Context, begin time.Time, wanted func(view) bool, patience time.Duration) (view, time.Duration, error) {
+func (s *show) watch(ctx context.Context, begin time.Time, wanted func(view) bool, patience time.Duration) (view,
+	time.Duration, error) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(redraw)
@@ -287,9 +291,11 @@ func (s *show) explain(peak view, took time.Duration) {
   Its metrics     curl %[11]s
   End it          %[6]s demo --down --dir %[9]s
 `, peak.Running, peak.Nodes(), peak.Price(), took.Seconds(), s.plane.kubeconfig(),
-		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path), s.sky.name(), s.controller.metrics)
+		relative(s.Executable), lab, relative(s.dir.controllerLog()), relative(s.dir.path), s.sky.name(),
+		s.controller.metrics)
 	if s.AWS {
-		fmt.Fprintf(s.Out, "  The cloud       . %s; %s ec2sim interrupt --spot --dir %s\n", relative(labaws.EnvPath(s.dir.lab())), relative(s.Executable), lab)
+		fmt.Fprintf(s.Out, "  The cloud       . %s; %s ec2sim interrupt --spot --dir %s\n",
+			relative(labaws.EnvPath(s.dir.lab())), relative(s.Executable), lab)
 	}
 }
 

@@ -54,7 +54,8 @@ func wholeDemo(t *testing.T, binary string) {
 
 func wholeAWSDemo(t *testing.T, binary string) {
 	dir := filepath.Join(t.TempDir(), "demo")
-	out, err := exec.CommandContext(t.Context(), binary, "demo", "--cloud", "aws", "--dir", dir, "--pods", "10").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), binary, "demo", "--cloud", "aws", "--dir", dir, "--pods",
+		"10").CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	verdict := regexp.MustCompile(`^demo-aws: 10 pods ran on [1-9]\d* nodes \(\$0\.\d{4}/h\); 1 spot interruption survived; 0 nodes left$`)
 	if err != nil || !verdict.MatchString(lines[len(lines)-1]) {
@@ -131,7 +132,8 @@ func keptDemo(t *testing.T, binary string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	metricsServed(t, out)
-	if out, err := run("lab", "kubectl", "--dir", filepath.Join(dir, "lab"), "--", "get", "nodeclaims", "-o", "name"); err != nil || !strings.Contains(out, "nodeclaim.karpenter.sh/") {
+	if out, err := run("lab", "kubectl", "--dir", filepath.Join(dir, "lab"), "--", "get", "nodeclaims", "-o",
+		"name"); err != nil || !strings.Contains(out, "nodeclaim.karpenter.sh/") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err := run("demo", "--dir", dir); err == nil || !strings.Contains(out, "a demo already runs in") {

@@ -37,7 +37,8 @@ type takenError struct {
 }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("a demo already runs in %s (pid %d): end it with: tenon demo --down --dir %s, or choose another --dir", e.path, e.pid, e.path)
+	return fmt.Sprintf("a demo already runs in %s (pid %d): end it with: tenon demo --down --dir %s, or choose "+
+		"another --dir", e.path, e.pid, e.path)
 }
 
 // openDirectory takes the directory and clears away what a demo that crashed has left in it.
@@ -97,7 +98,8 @@ func mustBeOurs(path string) error {
 		switch e.Name() {
 		case lockName, labName, controllerName:
 		default:
-			return fmt.Errorf("--dir %s holds %s, which is not a demo's: choose an empty or a new directory", path, e.Name())
+			return fmt.Errorf("--dir %s holds %s, which is not a demo's: choose an empty or a new directory",
+				path, e.Name())
 		}
 	}
 	if _, err := os.Stat(filepath.Join(path, lockName)); err != nil && len(entries) > 0 {

@@ -16,7 +16,8 @@ func TestDirectoryIsTakenOnce(t *testing.T) {
 	}
 	_, err = openDirectory(t.Context(), path, t.Output())
 	taken, ok := errors.AsType[*takenError](err)
-	if !ok || taken.pid != os.Getpid() || !strings.Contains(err.Error(), "demo --down") || strings.Contains(err.Error(), "\n") {
+	if !ok || taken.pid != os.Getpid() || !strings.Contains(err.Error(), "demo --down") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want one line that names this process and the way out", err)
 	}
 	if err := first.letGo(); err != nil {

@@ -11,8 +11,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// interruption is the part of a show in which the cloud takes a node back: its pods must run elsewhere before it is gone. It returns
-// how many interruptions the controller has heard of and been through.
+// interruption is the part of a show in which the cloud takes a node back: its pods must run elsewhere before it is
+// gone. It returns how many interruptions the controller has heard of and been through.
 func (s *show) interruption(ctx context.Context, cloud *awsSky, peak view) (int, error) {
 	id, ok := peak.busiestSpot()
 	if !ok {
@@ -29,7 +29,8 @@ func (s *show) interruption(ctx context.Context, cloud *awsSky, peak view) (int,
 		return seen && !there && v.Running == s.Pods && v.settled()
 	}
 	if v, _, err := s.watch(ctx, begin, survived, spotWarning); err != nil {
-		return 0, fmt.Errorf("waiting for the pods of %s to run elsewhere (%d of %d run): %w", id, v.Running, s.Pods, err)
+		return 0, fmt.Errorf("waiting for the pods of %s to run elsewhere (%d of %d run): %w", id, v.Running,
+			s.Pods, err)
 	}
 	s.screen.linger(ctx)
 	late, err := cloud.takenBack(ctx)
@@ -38,7 +39,8 @@ func (s *show) interruption(ctx context.Context, cloud *awsSky, peak view) (int,
 	}
 	told, err := s.world.interruptions(ctx)
 	if err == nil && (told != 1 || len(late) > 0) {
-		err = fmt.Errorf("the controller has told of %d interruptions, there was 1; AWS itself had to end %v; see %s", told, late, relative(s.dir.controllerLog()))
+		err = fmt.Errorf("the controller has told of %d interruptions, there was 1; AWS itself had to end %v; see %s",
+			told, late, relative(s.dir.controllerLog()))
 	}
 	return told, err
 }

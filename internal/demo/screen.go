@@ -181,7 +181,8 @@ func (s *screen) lines(limit int) []line {
 		if r.Price > 0 {
 			price = fmt.Sprintf("%.4f", r.Price)
 		}
-		cells = append(cells, []string{r.Name, orDash(r.Type), orDash(r.Zone), orDash(r.Terms), price, fmt.Sprint(r.Pods), string(r.Status)})
+		cells = append(cells, []string{r.Name, orDash(r.Type), orDash(r.Zone), orDash(r.Terms), price,
+			fmt.Sprint(r.Pods), string(r.Status)})
 		colours = append(colours, colourOf(r.Status))
 	}
 	hidden := 0

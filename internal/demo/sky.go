@@ -43,7 +43,8 @@ func (kwokSky) ended() error                { return nil }
 func (kwokSky) end() error                  { return nil }
 
 func (kwokSky) examples() ([]string, string) {
-	return []string{"kwok/nodepool.yaml", "kwok/inflate.yaml"}, "examples/kwok: a NodePool of simulated nodes, and deployment inflate"
+	return []string{"kwok/nodepool.yaml", "kwok/inflate.yaml"}, "examples/kwok: a NodePool of simulated nodes, and " +
+		"deployment inflate"
 }
 
 // prices are on the nodes; a claim does not carry them.

@@ -35,10 +35,12 @@ type awsSky struct {
 func (s *awsSky) name() string { return "demo-aws" }
 
 func (s *awsSky) examples() ([]string, string) {
-	return []string{"aws/nodepool.yaml", "aws/inflate.yaml"}, "examples/aws: an EC2NodeClass, a NodePool, and deployment inflate"
+	return []string{"aws/nodepool.yaml", "aws/inflate.yaml"}, "examples/aws: an EC2NodeClass, a NodePool, and " +
+		"deployment inflate"
 }
 
-// begin starts the account and waits until it answers. Unless it is to be kept it ends with this process, whatever ends that.
+// begin starts the account and waits until it answers. Unless it is to be kept it ends with this process, whatever ends
+// that.
 func (s *awsSky) begin(ctx context.Context) error {
 	log, err := os.OpenFile(labaws.LogPath(s.dir), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -67,9 +67,10 @@ func (w *world) look(ctx context.Context) (view, error) {
 	return makeView(claims.Items, nodes.Items, pods.Items, price), nil
 }
 
-// makeView joins claims, their nodes and the nodes' pods to rows, ordered by name. A node is shown under the name of its
-// claim, which it has from the wish for it to its end.
-func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod, price func(*v1.NodeClaim, *corev1.Node) float64) view {
+// makeView joins claims, their nodes and the nodes' pods to rows, ordered by name. A node is shown under the name of
+// its claim, which it has from the wish for it to its end.
+func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod, price func(*v1.NodeClaim,
+	*corev1.Node) float64) view {
 	v := view{Pods: len(pods)}
 	podsOn := make(map[string]int)
 	for i := range pods {
@@ -103,15 +104,16 @@ func makeView(claims []v1.NodeClaim, nodes []corev1.Node, pods []corev1.Pod, pri
 	}
 	for _, node := range ours { // nodes that have lost their claim
 		r := labelled(node.Name, node.Labels)
-		r.Status, r.Pods, r.Price, r.Instance = leaving, podsOn[node.Name], price(nil, node), instanceID(node.Spec.ProviderID)
+		r.Status, r.Pods, r.Price, r.Instance = leaving, podsOn[node.Name], price(nil, node),
+			instanceID(node.Spec.ProviderID)
 		v.Rows = append(v.Rows, r)
 	}
 	slices.SortFunc(v.Rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
 	return v
 }
 
-// nodeOf is the node of a claim, which may be seen before the claim's status tells its name: a simulated cloud gives a node
-// its claim's name, others its provider's ID.
+// nodeOf is the node of a claim, which may be seen before the claim's status tells its name: a simulated cloud gives a
+// node its claim's name, others its provider's ID.
 func nodeOf(c *v1.NodeClaim, ours map[string]*corev1.Node) *corev1.Node {
 	if node := ours[cmp.Or(c.Status.NodeName, c.Name)]; node != nil {
 		return node
@@ -126,7 +128,8 @@ func nodeOf(c *v1.NodeClaim, ours map[string]*corev1.Node) *corev1.Node {
 
 func labelled(name string, labels map[string]string) row {
 	return row{
-		Name: name, Type: labels[corev1.LabelInstanceTypeStable], Zone: labels[corev1.LabelTopologyZone], Terms: labels[v1.CapacityTypeLabelKey],
+		Name: name, Type: labels[corev1.LabelInstanceTypeStable], Zone: labels[corev1.LabelTopologyZone],
+		Terms: labels[v1.CapacityTypeLabelKey],
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 func claim(name string, conditions ...string) v1.NodeClaim {
-	c := v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
+	c := v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
 	for _, kind := range conditions {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
 	}
@@ -20,8 +21,9 @@ func claim(name string, conditions ...string) v1.NodeClaim {
 
 func node(name, price string) corev1.Node {
 	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "c7i.large", corev1.LabelTopologyZone: "us-west-2a",
-		v1.CapacityTypeLabelKey: "spot", kwokv1alpha1.InstancePriceLabelKey: price,
+		v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "c7i.large",
+		corev1.LabelTopologyZone: "us-west-2a",
+		v1.CapacityTypeLabelKey:  "spot", kwokv1alpha1.InstancePriceLabelKey: price,
 	}}}
 }
 
@@ -73,8 +75,10 @@ func TestViewJoinsClaimsNodesAndPods(t *testing.T) {
 
 func TestTheBusiestSpotInstance(t *testing.T) {
 	v := view{Rows: []row{
-		{Name: "a", Terms: "spot", Instance: "i-1", Pods: 3, Status: ready}, {Name: "b", Terms: "on-demand", Instance: "i-2", Pods: 9, Status: ready},
-		{Name: "c", Terms: "spot", Instance: "i-3", Pods: 5, Status: ready}, {Name: "d", Terms: "spot", Pods: 7, Status: launching},
+		{Name: "a", Terms: "spot", Instance: "i-1", Pods: 3, Status: ready}, {Name: "b", Terms: "on-demand",
+			Instance: "i-2", Pods: 9, Status: ready},
+		{Name: "c", Terms: "spot", Instance: "i-3", Pods: 5, Status: ready}, {Name: "d", Terms: "spot", Pods: 7,
+			Status: launching},
 	}}
 	if id, ok := v.busiestSpot(); id != "i-3" || !ok || !v.has("i-3") || v.has("i-4") || v.settled() {
 		t.Errorf("it is %q (%v); has i-3 %v, i-4 %v; settled %v", id, ok, v.has("i-3"), v.has("i-4"), v.settled())
@@ -91,7 +95,8 @@ func TestNodesAreFoundByProviderID(t *testing.T) {
 	c.Status.ProviderID, n.Spec.ProviderID = "aws:///us-west-2a/i-1", "aws:///us-west-2a/i-1"
 	v := makeView([]v1.NodeClaim{c}, []corev1.Node{n}, []corev1.Pod{pod("ip-10-0-0-4", corev1.PodRunning)},
 		func(*v1.NodeClaim, *corev1.Node) float64 { return 0.5 })
-	want := row{Name: "default-1", Type: "c7i.large", Zone: "us-west-2a", Terms: "spot", Instance: "i-1", Price: 0.5, Pods: 1, Status: joining}
+	want := row{Name: "default-1", Type: "c7i.large", Zone: "us-west-2a", Terms: "spot", Instance: "i-1", Price: 0.5,
+		Pods: 1, Status: joining}
 	if len(v.Rows) != 1 || v.Rows[0] != want {
 		t.Errorf("rows %+v, want %+v", v.Rows, want)
 	}

@@ -57,7 +57,8 @@ func newWorld(kubeconfig string, over sky) (*world, error) {
 	}
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme,
+		kwokv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -176,7 +177,8 @@ func (w *world) deleteInflate(ctx context.Context) error {
 func (w *world) watch(ctx context.Context) error {
 	var err error
 	w.watched, err = cache.New(w.config, cache.Options{Scheme: w.scheme, ByObject: map[client.Object]cache.ByObject{
-		&corev1.Pod{}: {Namespaces: map[string]cache.Config{namespace: {LabelSelector: labels.SelectorFromSet(inflateLabels())}}},
+		&corev1.Pod{}: {Namespaces: map[string]cache.Config{namespace: {LabelSelector: labels.SelectorFromSet(
+			inflateLabels())}}},
 	}})
 	if err != nil {
 		return fmt.Errorf("watching the lab: %w", err)

@@ -9,8 +9,8 @@ import (
 // karpenterK is the k of the contract.
 const karpenterK = 2
 
-// PoolTotals are what all nodes of each pool cost, and what disturbing all of them would: what the policy Balanced measures a move
-// against.
+// PoolTotals are what all nodes of each pool cost, and what disturbing all of them would: what the policy Balanced
+// measures a move against.
 type PoolTotals map[string]PoolTotal
 
 // PoolTotal is that of one pool.
@@ -48,8 +48,9 @@ func (s Settings) minScore() float64 {
 	return 1 / s.BalancedK
 }
 
-// Approves asks every pool with the policy Balanced that takes part in a move whether what it saves is worth the disturbance. The
-// saving is split between the pools by what their nodes cost. stay is the first no, by the pool's name.
+// Approves asks every pool with the policy Balanced that takes part in a move whether what it saves is worth the
+// disturbance. The saving is split between the pools by what their nodes cost. stay is the first no, by the pool's
+// name.
 func (t PoolTotals) Approves(set Settings, candidates []Candidate, saving float64) (blocked *BlockedNode) {
 	parts, before := make(map[string]PoolTotal), 0.0
 	var pools []string
@@ -73,14 +74,15 @@ func (t PoolTotals) Approves(set Settings, candidates []Candidate, saving float6
 			continue
 		}
 		i := slices.IndexFunc(candidates, func(c Candidate) bool { return c.Pool.Name == name })
-		return &BlockedNode{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Reason: NotBalanced, Saving: own,
+		return &BlockedNode{Claim: candidates[i].Claim.Name, Node: candidates[i].Node.Name, Reason: NotBalanced,
+			Saving:       own,
 			NeededSaving: set.minScore() * part.Cost / whole.Cost * whole.Price} // no node is free to disturb
 	}
 	return nil
 }
 
-// CouldApproveAlone reports whether the pool would agree if nothing had to take the node's place: if not, no move with this node alone
-// will do.
+// CouldApproveAlone reports whether the pool would agree if nothing had to take the node's place: if not, no move with
+// this node alone will do.
 func (t PoolTotals) CouldApproveAlone(set Settings, c Candidate) bool {
 	return t.Approves(set, []Candidate{c}, c.Price) == nil
 }

@@ -13,7 +13,8 @@ func TestBalance(t *testing.T) {
 	free := &cluster.Pool{Name: "c", Policy: cluster.WhenEmptyOrUnderutilized}
 	totals := PoolTotals{"a": {Price: 100, Cost: 200}, "b": {Price: 10, Cost: 1000}, "c": {Price: 1, Cost: 1}}
 	of := func(p *cluster.Pool, price, cost float64) Candidate {
-		return Candidate{Claim: &cluster.Claim{Name: "c-" + p.Name}, Node: &cluster.Node{Name: "n-" + p.Name}, Pool: p, Price: price, Cost: cost}
+		return Candidate{Claim: &cluster.Claim{Name: "c-" + p.Name}, Node: &cluster.Node{Name: "n-" + p.Name}, Pool: p,
+			Price: price, Cost: cost}
 	}
 	cases := []struct {
 		name   string
@@ -46,7 +47,8 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s: %q says no, want %q", c.name, got, c.want)
 		}
 	}
-	if totals.CouldApproveAlone(Settings{}, of(balanced, 9.9, 40)) || !totals.CouldApproveAlone(Settings{}, of(balanced, 10, 40)) {
+	if totals.CouldApproveAlone(Settings{}, of(balanced, 9.9, 40)) || !totals.CouldApproveAlone(Settings{},
+		of(balanced, 10, 40)) {
 		t.Error("a node could go if what it costs were saved, and only then")
 	}
 }

@@ -10,8 +10,8 @@ func BudgetReasons() []command.Reason {
 	return []command.Reason{command.Empty, command.Underutilized, command.Drifted, command.Unhealthy}
 }
 
-// BudgetTracker is what the disruption budgets of all pools leave. It is made once from a snapshot, and whoever decides to disrupt
-// nodes takes them from it, so that decisions of the same plan share the budgets.
+// BudgetTracker is what the disruption budgets of all pools leave. It is made once from a snapshot, and whoever decides
+// to disrupt nodes takes them from it, so that decisions of the same plan share the budgets.
 type BudgetTracker struct {
 	pools map[string]*poolBudget // by pool
 }
@@ -19,8 +19,8 @@ type BudgetTracker struct {
 // poolBudget is one pool's part of a budget tracker.
 type poolBudget struct {
 	pool *cluster.Pool
-	// total are the nodes that percentages are of; unavailable are those of them that are not at work, whoever took them: a node
-	// that is unwell in two ways is out once.
+	// total are the nodes that percentages are of; unavailable are those of them that are not at work, whoever took
+	// them: a node that is unwell in two ways is out once.
 	total, unavailable int
 	// repairTotal is what total is for repairs: a node may be unhealthy before it is up. repairLeaving are those of
 	// them that are on their way out.
@@ -29,7 +29,8 @@ type poolBudget struct {
 	limits map[command.Reason]budgetLimit
 }
 
-// budgetLimit is how many nodes may be out at the same time for a reason, and which of the pool's budgets says so: -1 if none does.
+// budgetLimit is how many nodes may be out at the same time for a reason, and which of the pool's budgets says so: -1
+// if none does.
 type budgetLimit struct {
 	allowed, budget int
 }
@@ -52,7 +53,8 @@ func newPoolBudget(s *cluster.Snapshot, p *cluster.Pool) *poolBudget {
 		}
 		b.total++
 		n := s.NodeOf(c.Name)
-		if n == nil || !n.Ready || leavesInterrupted(c) || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
+		if n == nil || !n.Ready || leavesInterrupted(c) || c.Move != "" || !c.Deleting.IsZero() ||
+			!n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
 			b.unavailable++
 		}
 	}
@@ -68,7 +70,8 @@ func (pb *poolBudget) limitFor(reason command.Reason) budgetLimit {
 	out := budgetLimit{total, -1}
 	for i := range pb.pool.Budgets {
 		b := &pb.pool.Budgets[i]
-		if allows := min(b.Allows(total), total); b.Covers(string(reason)) && (allows < out.allowed || out.budget < 0 && allows == out.allowed) {
+		if allows := min(b.Allows(total), total); b.Covers(string(reason)) && (allows < out.allowed || out.budget < 0 &&
+			allows == out.allowed) {
 			out = budgetLimit{allows, i}
 		}
 	}
@@ -84,7 +87,8 @@ func (pb *poolBudget) totalFor(reason command.Reason) int {
 	return pb.total
 }
 
-// Remaining is how many more of the pool's nodes may be disrupted for the reason; below zero if more are out than may be.
+// Remaining is how many more of the pool's nodes may be disrupted for the reason; below zero if more are out than may
+// be.
 func (b *BudgetTracker) Remaining(pool string, reason command.Reason) int {
 	pb := b.pools[pool]
 	if pb == nil {
@@ -130,8 +134,9 @@ func (b *BudgetTracker) Return(pool string, n int) {
 	}
 }
 
-// AllowedAndUnavailable is how many of the pool's nodes may be out at the same time for the reason, the least that an active budget
-// allows, and how many are out already, whoever took them. Repairs are counted in their own way: see Repair.
+// AllowedAndUnavailable is how many of the pool's nodes may be out at the same time for the reason, the least that an
+// active budget allows, and how many are out already, whoever took them. Repairs are counted in their own way: see
+// Repair.
 func AllowedAndUnavailable(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
 	b := newPoolBudget(s, p)
 	if reason == string(command.Unhealthy) {

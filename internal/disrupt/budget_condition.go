@@ -10,12 +10,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// BudgetsCondition is what a pool's status says about its disruption budgets: for each reason how many nodes may be disrupted at the
-// same time, which budget says so, and when that changes.
+// BudgetsCondition is what a pool's status says about its disruption budgets: for each reason how many nodes may be
+// disrupted at the same time, which budget says so, and when that changes.
 //
-// It is written together with the number of nodes that the pool's status tells, and is about that number, so that both change at
-// once. Budgets are really of the nodes that have come up and are not being ended, which is the same but for moments; and how many
-// are being disrupted just now is not told: it would be written anew with each.
+// It is written together with the number of nodes that the pool's status tells, and is about that number, so that both
+// change at once. Budgets are really of the nodes that have come up and are not being ended, which is the same but for
+// moments; and how many are being disrupted just now is not told: it would be written anew with each.
 //
 // It is False while a budget that is zero, or can't be read, keeps some reason from doing anything at all.
 func BudgetsCondition(p *cluster.Pool, nodes int64) cluster.Condition {
@@ -50,8 +50,8 @@ func BudgetsCondition(p *cluster.Pool, nodes int64) cluster.Condition {
 	return c
 }
 
-// allowance is what the budgets allow for a reason: the share that the one of them gives that binds, and the budget whose window
-// changes that first, or -1. none is true if one of them forbids it altogether.
+// allowance is what the budgets allow for a reason: the share that the one of them gives that binds, and the budget
+// whose window changes that first, or -1. none is true if one of them forbids it altogether.
 type allowance struct {
 	limit      budgetLimit
 	nextChange int
@@ -101,8 +101,8 @@ func (pb *poolBudget) describeBudget(i int) string {
 	return text + ", " + strconv.Itoa(b.Nodes)
 }
 
-// nextChange is the budget by which the answer changes first by itself, or -1: the window of the budget that binds closes, or that of one
-// opens which would bind.
+// nextChange is the budget by which the answer changes first by itself, or -1: the window of the budget that binds
+// closes, or that of one opens which would bind.
 func (pb *poolBudget) nextChange(reason command.Reason, now budgetLimit) int {
 	first := -1
 	for i := range pb.pool.Budgets {

@@ -7,17 +7,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// BudgetRecheck is the question whether the budgets still let nodes go: between the plan that lets them go and this snapshot a window
-// may have opened, and other nodes may have gone, of which the budget is a percentage.
+// BudgetRecheck is the question whether the budgets still let nodes go: between the plan that lets them go and this
+// snapshot a window may have opened, and other nodes may have gone, of which the budget is a percentage.
 type BudgetRecheck struct{ ex *executor }
 
 // NewBudgetRecheck counts nobody yet.
 func NewBudgetRecheck(s *cluster.Snapshot) *BudgetRecheck {
-	return &BudgetRecheck{&executor{s: s, budgets: NewBudgetTracker(s), deletedClaims: make(map[string]bool), unavailable: make(map[budgetKey]int)}}
+	return &BudgetRecheck{&executor{s: s, budgets: NewBudgetTracker(s), deletedClaims: make(map[string]bool),
+		unavailable: make(map[budgetKey]int)}}
 }
 
-// Allow reports whether the nodes may go together, and takes them from the budgets if so. Budgets have no say about nodes that go because
-// of what has happened to them; these count against others all the same.
+// Allow reports whether the nodes may go together, and takes them from the budgets if so. Budgets have no say about
+// nodes that go because of what has happened to them; these count against others all the same.
 func (r *BudgetRecheck) Allow(commands []command.DeleteClaim) bool {
 	ex := r.ex
 	going := make(map[budgetKey]int)
@@ -47,10 +48,12 @@ func (r *BudgetRecheck) Allow(commands []command.DeleteClaim) bool {
 	return true
 }
 
-// isBudgeted reports whether budgets have a say about a node that goes for the reason: somebody chose to end it, and its time is not up.
+// isBudgeted reports whether budgets have a say about a node that goes for the reason: somebody chose to end it, and
+// its time is not up.
 func isBudgeted(s *cluster.Snapshot, c *cluster.Claim, reason command.Reason) bool {
 	if reason == command.Expired {
-		return MoveReason(c.Move) == command.Expired && (c.ExpireAfter.Never || s.Now.Before(c.Created.Add(c.ExpireAfter.For)))
+		return MoveReason(c.Move) == command.Expired && (c.ExpireAfter.Never ||
+			s.Now.Before(c.Created.Add(c.ExpireAfter.For)))
 	}
 	return slices.Contains(BudgetReasons(), reason)
 }

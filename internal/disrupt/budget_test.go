@@ -16,7 +16,8 @@ import (
 func drawPool(t *rapid.T) *cluster.Snapshot {
 	p := &cluster.Pool{Name: "p"}
 	for range rapid.IntRange(0, 4).Draw(t, "budgets") {
-		b := cluster.Budget{Nodes: rapid.IntRange(0, 12).Draw(t, "nodes"), Active: rapid.Bool().Draw(t, "active"), Broken: rapid.IntRange(0, 9).Draw(t, "broken") == 0}
+		b := cluster.Budget{Nodes: rapid.IntRange(0, 12).Draw(t, "nodes"), Active: rapid.Bool().Draw(t, "active"),
+			Broken: rapid.IntRange(0, 9).Draw(t, "broken") == 0}
 		if rapid.Bool().Draw(t, "percent") {
 			b.Percent, b.Nodes = true, b.Nodes*9
 		}
@@ -68,8 +69,8 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 	return s.Seal()
 }
 
-// twinLeft is what the contract says about budgets, in so many words. Repairs, of which it says nothing, may be of nodes that have
-// joined and are not up, and those that are not ready don't stand in the way.
+// twinLeft is what the contract says about budgets, in so many words. Repairs, of which it says nothing, may be of
+// nodes that have joined and are not up, and those that are not ready don't stand in the way.
 func twinLeft(s *cluster.Snapshot, reason string) int {
 	total, away := 0.0, 0
 	for _, c := range s.Claims {
@@ -82,7 +83,8 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 			}
 			continue
 		}
-		if c.Condition(cluster.Initialized).Status == cluster.True && c.Condition(cluster.InstanceTerminating).Status != cluster.True {
+		if c.Condition(cluster.Initialized).Status == cluster.True &&
+			c.Condition(cluster.InstanceTerminating).Status != cluster.True {
 			total++
 			n := s.NodeOf(c.Name)
 			bad := n == nil
@@ -153,8 +155,10 @@ func TestAMoveTakesAllOrNone(t *testing.T) {
 		s.Pools = append(s.Pools, &cluster.Pool{Name: pool, Budgets: []cluster.Budget{{Nodes: 2, Active: true}}})
 		for i := range 4 {
 			name := fmt.Sprint(pool, i)
-			c := &cluster.Claim{Name: name, Pool: pool, ProviderID: name, Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True}}}
-			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, &cluster.Node{Name: name, ProviderID: name, Ready: true})
+			c := &cluster.Claim{Name: name, Pool: pool, ProviderID: name,
+				Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True}}}
+			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, &cluster.Node{Name: name, ProviderID: name,
+				Ready: true})
 			of[pool] = append(of[pool], Candidate{Claim: c})
 		}
 	}
@@ -163,10 +167,13 @@ func TestAMoveTakesAllOrNone(t *testing.T) {
 		t.Errorf("three of a pool went under a budget of two")
 	}
 	if budgets.Remaining("a", command.Drifted) != 2 || budgets.Remaining("b", command.Empty) != 2 {
-		t.Errorf("a move that did not go took %d and %d", 2-budgets.Remaining("a", command.Drifted), 2-budgets.Remaining("b", command.Empty))
+		t.Errorf("a move that did not go took %d and %d", 2-budgets.Remaining("a", command.Drifted),
+			2-budgets.Remaining("b", command.Empty))
 	}
-	if !budgets.ReserveAll(append(of["b"][:2:2], of["a"][0]), command.Drifted) || budgets.Remaining("a", command.Empty) != 1 || budgets.Remaining("b", command.Empty) != 0 {
-		t.Errorf("a move of two and one: %d and %d left", budgets.Remaining("a", command.Empty), budgets.Remaining("b", command.Empty))
+	if !budgets.ReserveAll(append(of["b"][:2:2], of["a"][0]), command.Drifted) || budgets.Remaining("a",
+		command.Empty) != 1 || budgets.Remaining("b", command.Empty) != 0 {
+		t.Errorf("a move of two and one: %d and %d left", budgets.Remaining("a", command.Empty),
+			budgets.Remaining("b", command.Empty))
 	}
 	if budgets.Reserve("c", command.Empty, 1) || budgets.Remaining("c", command.Empty) != 0 {
 		t.Errorf("a node of a pool that is not there was taken")
@@ -187,28 +194,46 @@ func TestBudgetsAreTold(t *testing.T) {
 	}{
 		{"the default", 42, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 5 (budgets[0], 10%)"},
-		{"none", 3, nil, cluster.True, "BudgetsAllow", "of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: all, no budget holds"},
+		{"none", 3, nil, cluster.True, "BudgetsAllow", "of 3 nodes at the same time: Empty, Underutilized, Drifted, " +
+			"Unhealthy: all, no budget holds"},
 		{"more than there are", 3, []cluster.Budget{{Nodes: math.MaxInt32, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 3 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 3 (budgets[0], 2147483647)"},
 		{"no nodes yet", 0, []cluster.Budget{ten}, cluster.True, "BudgetsAllow",
 			"of 0 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 0 (budgets[0], 10%)"},
-		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, ChangesAt: five, Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",
-			"of 42 nodes at the same time: Empty, Drifted, Unhealthy: up to 5 (budgets[0], 10%); Underutilized: none (budgets[1], 0) until 2026-11-15T17:00:00Z"},
-		{"will be closed", 42, []cluster.Budget{ten, {ChangesAt: five, Reasons: []string{"Drifted"}}}, cluster.True, "BudgetsAllow",
-			"of 42 nodes at the same time: Empty, Underutilized, Unhealthy: up to 5 (budgets[0], 10%); Drifted: up to 5 (budgets[0], 10%), from 2026-11-15T17:00:00Z on budgets[1], 0"},
-		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, ChangesAt: six}, {Nodes: 3, ChangesAt: five}}, cluster.True, "BudgetsAllow",
-			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7), from 2026-11-15T17:00:00Z on budgets[1], 3"},
-		{"what is next comes first in the list", 42, []cluster.Budget{{Nodes: 3, ChangesAt: five}, {Nodes: 7, Active: true, ChangesAt: six}}, cluster.True, "BudgetsAllow",
-			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[1], 7), from 2026-11-15T17:00:00Z on budgets[0], 3"},
-		{"of two that come the first in time is told", 42, []cluster.Budget{{Nodes: 3, ChangesAt: six}, {Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
-			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from 2026-11-15T17:00:00Z on budgets[1], 2"},
-		{"of two that come at the same time the first in the list is told", 42, []cluster.Budget{{Nodes: 3, ChangesAt: five}, {Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
-			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from 2026-11-15T17:00:00Z on budgets[0], 3"},
-		{"what will allow as many is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, ChangesAt: five}}, cluster.True, "BudgetsAllow",
+		{"closed in the daytime", 42, []cluster.Budget{ten, {Active: true, ChangesAt: five,
+			Reasons: []string{"Underutilized"}}}, cluster.False, "SomeReasonsBlocked",
+			"of 42 nodes at the same time: Empty, Drifted, Unhealthy: up to 5 (budgets[0], 10%); Underutilized: none " +
+				"(budgets[1], 0) until 2026-11-15T17:00:00Z"},
+		{"will be closed", 42, []cluster.Budget{ten, {ChangesAt: five, Reasons: []string{"Drifted"}}}, cluster.True,
+			"BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Unhealthy: up to 5 (budgets[0], 10%); Drifted: up " +
+				"to 5 (budgets[0], 10%), from 2026-11-15T17:00:00Z on budgets[1], 0"},
+		{"what is next is told", 42, []cluster.Budget{{Nodes: 7, Active: true, ChangesAt: six},
+			{Nodes: 3, ChangesAt: five}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7), from " +
+				"2026-11-15T17:00:00Z on budgets[1], 3"},
+		{"what is next comes first in the list", 42, []cluster.Budget{{Nodes: 3, ChangesAt: five},
+			{Nodes: 7, Active: true, ChangesAt: six}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[1], 7), from " +
+				"2026-11-15T17:00:00Z on budgets[0], 3"},
+		{"of two that come the first in time is told", 42, []cluster.Budget{{Nodes: 3, ChangesAt: six},
+			{Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from " +
+				"2026-11-15T17:00:00Z on budgets[1], 2"},
+		{"of two that come at the same time the first in the list is told", 42,
+			[]cluster.Budget{{Nodes: 3, ChangesAt: five}, {Nodes: 2, ChangesAt: five}, {Nodes: 7, Active: true}},
+			cluster.True, "BudgetsAllow",
+			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[2], 7), from " +
+				"2026-11-15T17:00:00Z on budgets[0], 3"},
+		{"what will allow as many is not told", 42, []cluster.Budget{{Nodes: 7, Active: true},
+			{Nodes: 7, ChangesAt: five}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
-		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 30, ChangesAt: five}, {Nodes: 90, Percent: true, Active: true, ChangesAt: five}}, cluster.True, "BudgetsAllow",
+		{"what changes nothing is not told", 42, []cluster.Budget{{Nodes: 7, Active: true},
+			{Nodes: 30, ChangesAt: five}, {Nodes: 90, Percent: true, Active: true, ChangesAt: five}}, cluster.True,
+			"BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
-		{"of two that allow the same the first is told", 42, []cluster.Budget{{Nodes: 7, Active: true}, {Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
+		{"of two that allow the same the first is told", 42, []cluster.Budget{{Nodes: 7, Active: true},
+			{Nodes: 7, Active: true}}, cluster.True, "BudgetsAllow",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: up to 7 (budgets[0], 7)"},
 		{"can't be read", 42, []cluster.Budget{ten, {Nodes: 7, Broken: true}}, cluster.False, "AllReasonsBlocked",
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[1] can't be read)"},
@@ -217,7 +242,8 @@ func TestBudgetsAreTold(t *testing.T) {
 	}
 	for _, c := range cases {
 		got := BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
-		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason, Message: c.message}); got != want {
+		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason,
+			Message: c.message}); got != want {
 			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
 		}
 	}
@@ -228,7 +254,8 @@ func TestBudgetsInALine(t *testing.T) {
 	f := newFleet()
 	f.pool.Budgets[0].Nodes = 50
 	f.host("n3").Ready = false
-	if got, want := DescribeBudget(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and 1 are out"; got != want {
+	if got, want := DescribeBudget(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and "+
+		"1 are out"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -237,8 +264,11 @@ func TestBudgetsInALine(t *testing.T) {
 func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 6).Draw(t, "nodes")
-		s := &cluster.Snapshot{Now: time.Unix(1e6, 0), Pools: []*cluster.Pool{{Name: "p", Budgets: []cluster.Budget{{Nodes: rapid.IntRange(0, 6).Draw(t, "budget"), Active: true}}}}}
-		up := []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}
+		s := &cluster.Snapshot{Now: time.Unix(1e6, 0),
+			Pools: []*cluster.Pool{{Name: "p", Budgets: []cluster.Budget{{Nodes: rapid.IntRange(0, 6).Draw(t, "budget"),
+				Active: true}}}}}
+		up := []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized,
+			Status: cluster.True}}
 		unhealthy := 0
 		for i := range total {
 			name := fmt.Sprint("n", i)
@@ -255,10 +285,12 @@ func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
 			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, n)
 		}
 		s.Seal()
-		set := RepairSettings{Enabled: true, Legacy: true, MaxUnhealthy: 100, Policies: []RepairPolicy{{Type: "Ready", Status: "False"}}}
+		set := RepairSettings{Enabled: true, Legacy: true, MaxUnhealthy: 100,
+			Policies: []RepairPolicy{{Type: "Ready", Status: "False"}}}
 		allowed, out := AllowedAndUnavailable(s, s.Pools[0], string(command.Unhealthy))
 		if got, want := len(Repair(s, set).Commands), min(unhealthy, max(allowed-out, 0)); got != want {
-			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, unhealthy, allowed, out)
+			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, unhealthy,
+				allowed, out)
 		}
 	})
 }

@@ -33,8 +33,8 @@ func noWorkload(pods []*cluster.Pod) bool {
 // Ratio is what a candidate costs per hour for each unit of disturbance: the more, the sooner it should go.
 func (c *Candidate) Ratio() float64 { return c.Price / max(c.Cost, nodeCost) }
 
-// Compare orders candidates by how soon they should go: idle nodes first; then by price for each unit of disturbance, the
-// most first; then those that evict fewer pods, then the older ones, then by name, so that no two are equal.
+// Compare orders candidates by how soon they should go: idle nodes first; then by price for each unit of disturbance,
+// the most first; then those that evict fewer pods, then the older ones, then by name, so that no two are equal.
 func Compare(a, b *Candidate) int {
 	if a.Empty != b.Empty {
 		if a.Empty {

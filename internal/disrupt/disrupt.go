@@ -14,24 +14,26 @@ type Settings struct {
 	Schedule schedule.Settings
 	// Nomination is how long a new node is kept for the pods it was made for.
 	Nomination time.Duration
-	// MinSaving is the share of the price of the nodes that go which a move must save at least; MinSavingPerPod is what it
-	// must save for each pod that it evicts, in dollars per hour.
+	// MinSaving is the share of the price of the nodes that go which a move must save at least; MinSavingPerPod is what
+	// it must save for each pod that it evicts, in dollars per hour.
 	MinSaving, MinSavingPerPod float64
 	// EvictionsPerHour bounds how often the pods of one workload are evicted to save money; 0 for no bound.
 	EvictionsPerHour int
 	// BalancedK is the k of the policy Balanced.
 	BalancedK float64
-	// SpotToSpot lets spot nodes be replaced by cheaper spot nodes (the gate SpotToSpotConsolidation). SpotTypes is how many
-	// cheaper types there must be for one node; SpotRisk, if it is above 0, is used instead: a spot replacement counts as that
-	// share more expensive for each halving of the types that it may be launched as below SpotTypes.
+	// SpotToSpot lets spot nodes be replaced by cheaper spot nodes (the gate SpotToSpotConsolidation). SpotTypes is how
+	// many cheaper types there must be for one node; SpotRisk, if it is above 0, is used instead: a spot replacement
+	// counts as that share more expensive for each halving of the types that it may be launched as below SpotTypes.
 	SpotToSpot bool
 	SpotTypes  int
 	SpotRisk   float64
 	// ReplacementTimeout is how long a move waits for its replacements before it is given up.
 	ReplacementTimeout time.Duration
-	// DriftWatch is how long a canary must be healthy before more drifted nodes are replaced, where its pool does not say.
+	// DriftWatch is how long a canary must be healthy before more drifted nodes are replaced, where its pool does not
+	// say.
 	DriftWatch time.Duration
-	// InterruptionDrain is how long before the cloud takes an instance away the pods of its node are told to leave at the latest.
+	// InterruptionDrain is how long before the cloud takes an instance away the pods of its node are told to leave at
+	// the latest.
 	InterruptionDrain time.Duration
 }
 
@@ -66,8 +68,8 @@ type Move struct {
 	Bins []schedule.Bin
 	// Assigned are the pods that go to nodes that are there, and where: what was found, not what has to be.
 	Assigned []schedule.Assignment
-	// Before and After are the prices per hour of what goes and of what comes; Evicted counts the pods that move, Cost is
-	// what disturbing them costs.
+	// Before and After are the prices per hour of what goes and of what comes; Evicted counts the pods that move, Cost
+	// is what disturbing them costs.
 	Before, After float64
 	Evicted       int
 	Cost          float64
@@ -75,8 +77,8 @@ type Move struct {
 	NeededSaving float64
 }
 
-// Proposal is what a search over all candidates has found. It is made from a snapshot that may be old by the time it is read:
-// whatever it proposes is verified, after the fence, on a newer one.
+// Proposal is what a search over all candidates has found. It is made from a snapshot that may be old by the time it is
+// read: whatever it proposes is verified, after the fence, on a newer one.
 type Proposal struct {
 	Rev   uint64
 	Now   time.Time
@@ -99,8 +101,8 @@ type BlockedNode struct {
 	Pod, PDB string
 	// Until is when it no longer does, if that is known.
 	Until time.Time
-	// Saving is what the best move is expected to save per hour, and CertainSaving what it saves at least, whichever of the types and zones that it
-	// may have the cloud hands out. NeededSaving is what it must save for sure.
+	// Saving is what the best move is expected to save per hour, and CertainSaving what it saves at least, whichever of
+	// the types and zones that it may have the cloud hands out. NeededSaving is what it must save for sure.
 	Saving, CertainSaving, NeededSaving float64
 	// Estimated says that some price in it is an estimate.
 	Estimated bool
@@ -111,26 +113,29 @@ type BlockReason string
 
 // What may keep a node.
 const (
-	NotManaged        BlockReason = "NotManaged" // the node is of another provider, or of no NodePool
-	NotInitialized    BlockReason = "NotInitialized"
-	BeingDisrupted    BlockReason = "BeingDisrupted"
-	NodeDoNotDisrupt  BlockReason = "NodeDoNotDisrupt"
-	PodDoNotDisrupt   BlockReason = "PodDoNotDisrupt"
-	PodUnowned        BlockReason = "PodUnowned"        // nobody would make the pod again
-	PDBBlocks         BlockReason = "PDBBlocks"         // a PodDisruptionBudget allows no eviction now
-	SeveralPDBs       BlockReason = "SeveralPDBs"       // more than one selects the pod, which Kubernetes refuses to evict
-	PodsExpected      BlockReason = "PodsExpected"      // pods have been promised room there
-	ShowsCause        BlockReason = "ShowsCause"        // it was made in vain, and shows what keeps pods off such nodes
-	PlannerFails      BlockReason = "PlannerFails"      // the planner has failed on it, or on its pods
-	PoolUnknown       BlockReason = "PoolUnknown"       // the pool is gone, or static, or can't be read
-	PriceUnknown      BlockReason = "PriceUnknown"      // nobody sells what the node is, so that no price can be compared
-	PolicyForbids     BlockReason = "PolicyForbids"     // the pool consolidates empty nodes only
-	TooSoon           BlockReason = "TooSoon"           // consolidateAfter
-	BudgetBlocks      BlockReason = "BudgetBlocks"      // the pool's disruption budgets
-	PodsStranded      BlockReason = "PodsStranded"      // some pod would find no place
-	NothingCheaper    BlockReason = "NothingCheaper"    // nothing that would take its pods costs less
-	SavesTooLittle    BlockReason = "SavesTooLittle"    // less than the least saving
-	MinValuesTooDear  BlockReason = "MinValuesTooDear"  // with as many types as minValues asks for, the new node may cost too much
+	NotManaged       BlockReason = "NotManaged" // the node is of another provider, or of no NodePool
+	NotInitialized   BlockReason = "NotInitialized"
+	BeingDisrupted   BlockReason = "BeingDisrupted"
+	NodeDoNotDisrupt BlockReason = "NodeDoNotDisrupt"
+	PodDoNotDisrupt  BlockReason = "PodDoNotDisrupt"
+	PodUnowned       BlockReason = "PodUnowned" // nobody would make the pod again
+	PDBBlocks        BlockReason = "PDBBlocks"  // a PodDisruptionBudget allows no eviction now
+	// more than one selects the pod, which Kubernetes refuses to evict
+	SeveralPDBs  BlockReason = "SeveralPDBs"
+	PodsExpected BlockReason = "PodsExpected" // pods have been promised room there
+	ShowsCause   BlockReason = "ShowsCause"   // it was made in vain, and shows what keeps pods off such nodes
+	PlannerFails BlockReason = "PlannerFails" // the planner has failed on it, or on its pods
+	PoolUnknown  BlockReason = "PoolUnknown"  // the pool is gone, or static, or can't be read
+	// nobody sells what the node is, so that no price can be compared
+	PriceUnknown   BlockReason = "PriceUnknown"
+	PolicyForbids  BlockReason = "PolicyForbids"  // the pool consolidates empty nodes only
+	TooSoon        BlockReason = "TooSoon"        // consolidateAfter
+	BudgetBlocks   BlockReason = "BudgetBlocks"   // the pool's disruption budgets
+	PodsStranded   BlockReason = "PodsStranded"   // some pod would find no place
+	NothingCheaper BlockReason = "NothingCheaper" // nothing that would take its pods costs less
+	SavesTooLittle BlockReason = "SavesTooLittle" // less than the least saving
+	// with as many types as minValues asks for, the new node may cost too much
+	MinValuesTooDear  BlockReason = "MinValuesTooDear"
 	NotBalanced       BlockReason = "NotBalanced"       // too much disturbance for what it saves
 	SpotNeedsTypes    BlockReason = "SpotNeedsTypes"    // too few cheaper types for a spot replacement
 	SpotToSpotOff     BlockReason = "SpotToSpotOff"     // the gate

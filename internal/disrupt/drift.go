@@ -10,8 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// beginDrift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same time as the
-// budgets allow, those first that carry nothing, then those that have drifted first. As soon as one is gone the next begins.
+// beginDrift begins the replacement of nodes that are no longer what their pool or class asks for: as many at the same
+// time as the budgets allow, those first that carry nothing, then those that have drifted first. As soon as one is gone
+// the next begins.
 func (ex *executor) beginDrift() {
 	var rollouts *Rollouts
 	for _, p := range ex.s.Pools {
@@ -54,9 +55,10 @@ func (ex *executor) noteWaiting(p *cluster.Pool, reason command.Reason) {
 	ex.PlanSoon = ex.PlanSoon || ex.allowedUnavailable(p, reason) > 0
 }
 
-// StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted: only fences are put
-// up, which can be taken down again. Where the pods that are counted go is not known yet, so that everything else waits; but
-// where pods come and go all the time, whoever waits for a budget would hardly ever find a moment otherwise.
+// StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted:
+// only fences are put up, which can be taken down again. Where the pods that are counted go is not known yet, so that
+// everything else waits; but where pods come and go all the time, whoever waits for a budget would hardly ever find a
+// moment otherwise.
 func StartRequired(s *cluster.Snapshot, set Settings, o ExecuteInput) Result {
 	if !anyRequired(s, o) { // there are rushes in which every pass counts
 		return Result{}
@@ -87,8 +89,12 @@ func StartRequired(s *cluster.Snapshot, set Settings, o ExecuteInput) Result {
 
 // anyRequired reports whether there may be nodes that have to go whatever it costs.
 func anyRequired(s *cluster.Snapshot, o ExecuteInput) bool {
-	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Overrides.SoftExpiry > 0 }) ||
-		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool { return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero() })
+	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool {
+		return p.Overrides.SoftExpiry > 0
+	}) ||
+		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool {
+			return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero()
+		})
 }
 
 // driftedCandidates lists the pool's nodes that have drifted and may go, in the order in which they do.
@@ -120,9 +126,9 @@ func (ex *executor) driftedCandidates(p *cluster.Pool) []Candidate {
 	return out
 }
 
-// TemplateHashes writes the hash of each pool's template on the pool, and on claims that carry none or one that was computed in another
-// way. Such a claim counts as made from the template as it is now: whoever takes a cluster over does not roll all its nodes. One
-// that is known to have drifted from the template stays so.
+// TemplateHashes writes the hash of each pool's template on the pool, and on claims that carry none or one that was
+// computed in another way. Such a claim counts as made from the template as it is now: whoever takes a cluster over
+// does not roll all its nodes. One that is known to have drifted from the template stays so.
 func TemplateHashes(s *cluster.Snapshot) []command.Command {
 	var out []command.Command
 	for _, p := range s.Pools {
@@ -137,7 +143,8 @@ func TemplateHashes(s *cluster.Snapshot) []command.Command {
 				continue
 			}
 			hash := p.Hash
-			if described := c.Condition(cluster.Drifted); c.Hash != "" && described.Status == cluster.True && described.Reason == PoolDrifted {
+			if described := c.Condition(cluster.Drifted); c.Hash != "" && described.Status == cluster.True &&
+				described.Reason == PoolDrifted {
 				hash = c.Hash
 			}
 			out = append(out, command.WriteClaimHash{Claim: c.Name, UID: c.UID, Hash: hash, Version: p.HashVersion})

@@ -60,8 +60,8 @@ func driftOf(s *cluster.Snapshot, c *cluster.Claim) (reason string, known bool) 
 	return c.DriftedFrom, p.Catalog != nil || c.DriftedFrom != ""
 }
 
-// inCatalog reports whether the catalog still has what the claim has become, be it to be had or not. What was reserved may become
-// on-demand when the reservation ends.
+// inCatalog reports whether the catalog still has what the claim has become, be it to be had or not. What was reserved
+// may become on-demand when the reservation ends.
 func inCatalog(catalog *cluster.Catalog, c *cluster.Claim) bool {
 	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
 	zone, zoned := c.Labels.Get(cluster.ZoneLabel)
@@ -69,17 +69,20 @@ func inCatalog(catalog *cluster.Catalog, c *cluster.Claim) bool {
 	first, end := offeringRange(catalog, kind)
 	for i := first; i < end; i++ {
 		o := &catalog.Offerings[i]
-		if (!zoned || o.Zone == zone) && (!termed || o.CapacityType == terms || terms == capacityReserved && o.CapacityType == onDemand) {
+		if (!zoned || o.Zone == zone) && (!termed || o.CapacityType == terms || terms == capacityReserved &&
+			o.CapacityType == onDemand) {
 			return true
 		}
 	}
 	return false
 }
 
-// ClaimConditions adds to the commands what claims should say about their disruption: whether they have drifted, and whether they
-// have been quiet for long enough to be consolidated, and whether they have taken over, as far as the rolls ask. What is written on a
-// claim anyway is written together with it. wake is when a claim will have something new to say.
-func ClaimConditions(s *cluster.Snapshot, rollouts *Rollouts, commands []command.Command) (out []command.Command, wake time.Time) {
+// ClaimConditions adds to the commands what claims should say about their disruption: whether they have drifted, and
+// whether they have been quiet for long enough to be consolidated, and whether they have taken over, as far as the
+// rolls ask. What is written on a claim anyway is written together with it. wake is when a claim will have something
+// new to say.
+func ClaimConditions(s *cluster.Snapshot, rollouts *Rollouts, commands []command.Command) (out []command.Command,
+	wake time.Time) {
 	tookOver := rollouts.takenOver()
 	written := make(map[string]int)
 	for i, c := range commands {
@@ -114,9 +117,10 @@ func ClaimConditions(s *cluster.Snapshot, rollouts *Rollouts, commands []command
 	return commands, wake
 }
 
-// changedConditions are the conditions of a claim that are to be changed; saving is the time of the last pod event if it is just being
-// written.
-func changedConditions(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) (changes []cluster.Condition, wake time.Time) {
+// changedConditions are the conditions of a claim that are to be changed; saving is the time of the last pod event if
+// it is just being written.
+func changedConditions(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) (changes []cluster.Condition,
+	wake time.Time) {
 	if reason, known := driftOf(s, c); known {
 		changes = withCondition(changes, c, cluster.Drifted, reason != "", reason, reason)
 	}
@@ -128,7 +132,8 @@ func changedConditions(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) 
 }
 
 // withCondition adds a condition that the claim does not carry yet, or takes one away that it should no longer.
-func withCondition(changes []cluster.Condition, c *cluster.Claim, kind string, holds bool, reason, message string) []cluster.Condition {
+func withCondition(changes []cluster.Condition, c *cluster.Claim, kind string, holds bool, reason,
+	message string) []cluster.Condition {
 	described := c.Condition(kind)
 	switch {
 	case holds && (described.Status != cluster.True || described.Reason != reason):
@@ -139,13 +144,13 @@ func withCondition(changes []cluster.Condition, c *cluster.Claim, kind string, h
 	return changes
 }
 
-// consolidatableDelay is how long after a node has become quiet its claim says so: nobody waits for it, and most nodes are new then
-// and about to get their pods. A node that goes sooner says so when it is fenced.
+// consolidatableDelay is how long after a node has become quiet its claim says so: nobody waits for it, and most nodes
+// are new then and about to get their pods. A node that goes sooner says so when it is fenced.
 const consolidatableDelay = 10 * time.Second
 
-// consolidatable reports whether the claim's node has been quiet for as long as its pool asks for. It is said a while later, and
-// taken back only once the pod event that is the reason has been written on the claim, which happens now and then: a node where
-// pods come and go all the time is not written to each time. sure is false until then.
+// consolidatable reports whether the claim's node has been quiet for as long as its pool asks for. It is said a while
+// later, and taken back only once the pod event that is the reason has been written on the claim, which happens now and
+// then: a node where pods come and go all the time is not written to each time. sure is false until then.
 func consolidatable(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) (quiet, sure bool, wake time.Time) {
 	p := s.Pool(c.Pool)
 	if p == nil {

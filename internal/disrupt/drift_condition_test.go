@@ -44,7 +44,9 @@ func TestDrift(t *testing.T) {
 		{"hashes that can't be compared", func(h *house) {
 			h.claim.Hash, h.pool.Hash, h.claim.HashVersion, h.pool.HashVersion = "1", "2", "v2", "v3"
 		}, ""},
-		{"no hash of the pool", func(h *house) { h.claim.Hash, h.claim.HashVersion, h.pool.HashVersion = "1", "v3", "v3" }, ""},
+		{"no hash of the pool", func(h *house) {
+			h.claim.Hash, h.claim.HashVersion, h.pool.HashVersion = "1", "v3", "v3"
+		}, ""},
 		{"a label is asked for, and there is no node", func(h *house) {
 			h.pool.Template.Requirements = require.Set{}.With("team", require.Only("red"))
 			h.s.Nodes = nil
@@ -60,7 +62,9 @@ func TestDrift(t *testing.T) {
 			h.pool.Template.Requirements = require.Set{}.With(cluster.InstanceTypeLabel, require.Only("small"))
 			h.pool.Problems = []cluster.Problem{{Field: "spec"}}
 		}, ""},
-		{"a label is asked for", func(h *house) { h.pool.Template.Requirements = require.Set{}.With("team", require.Only("red")) }, RequirementsDrifted},
+		{"a label is asked for", func(h *house) {
+			h.pool.Template.Requirements = require.Set{}.With("team", require.Only("red"))
+		}, RequirementsDrifted},
 		{"a label that its node has", func(h *house) {
 			h.pool.Template.Requirements = require.Set{}.With("team", require.Only("red"))
 			h.node.Labels = cluster.LabelsOf(map[string]string{"team": "red"})
@@ -69,17 +73,27 @@ func TestDrift(t *testing.T) {
 			none, _ := require.Make(require.NotIn, []string{"red"})
 			h.pool.Template.Requirements = require.Set{}.With("team", none)
 		}, ""},
-		{"its type is no longer sold", func(h *house) { h.claim.Labels = labelsFor("tiny", "a", onDemand) }, TypeNotFound},
-		{"its type is not sold there", func(h *house) { h.claim.Labels = labelsFor("large", "z", onDemand) }, TypeNotFound},
-		{"its type is sold out", func(h *house) { h.pool.Catalog = h.pool.Catalog.Without(func(*cluster.Offering) bool { return true }) }, ""},
-		{"a reservation that has ended", func(h *house) { h.claim.Labels = labelsFor("large", "a", capacityReserved) }, ""},
+		{"its type is no longer sold", func(h *house) {
+			h.claim.Labels = labelsFor("tiny", "a", onDemand)
+		}, TypeNotFound},
+		{"its type is not sold there", func(h *house) {
+			h.claim.Labels = labelsFor("large", "z", onDemand)
+		}, TypeNotFound},
+		{"its type is sold out", func(h *house) {
+			h.pool.Catalog = h.pool.Catalog.Without(func(*cluster.Offering) bool { return true })
+		}, ""},
+		{"a reservation that has ended", func(h *house) {
+			h.claim.Labels = labelsFor("large", "a", capacityReserved)
+		}, ""},
 		{"its type is not sold, but it is new", func(h *house) {
 			h.claim.Labels, h.claim.Created = labelsFor("tiny", "a", onDemand), h.s.Now.Add(-59*time.Minute)
 		}, ""},
 		{"its type is not sold, and it is an hour old", func(h *house) {
 			h.claim.Labels, h.claim.Created = labelsFor("tiny", "a", onDemand), h.s.Now.Add(-time.Hour)
 		}, TypeNotFound},
-		{"what is sold is not known", func(h *house) { h.claim.Labels, h.pool.Catalog = labelsFor("tiny", "a", onDemand), nil }, ""},
+		{"what is sold is not known", func(h *house) {
+			h.claim.Labels, h.pool.Catalog = labelsFor("tiny", "a", onDemand), nil
+		}, ""},
 		{"the cloud says so", func(h *house) { h.claim.DriftedFrom = "AMIDrift" }, "AMIDrift"},
 		{"the template comes first", func(h *house) {
 			h.claim.DriftedFrom, h.claim.Hash, h.pool.Hash = "AMIDrift", "1", "2"
@@ -107,8 +121,12 @@ func TestWhatClaimsAreTold(t *testing.T) {
 	}{
 		{"quiet", func(h *house) {}, yes, 0},
 		{"quiet, and says so", func(h *house) { h.say(cluster.Consolidatable, cluster.Consolidatable) }, "", 0},
-		{"quiet since a moment", func(h *house) { h.pool.ConsolidateAfter.For = time.Hour - time.Second }, "", 9 * time.Second},
-		{"not quiet", func(h *house) { h.pool.ConsolidateAfter.For = time.Hour + time.Minute }, "", time.Minute + 10*time.Second},
+		{"quiet since a moment", func(h *house) {
+			h.pool.ConsolidateAfter.For = time.Hour - time.Second
+		}, "", 9 * time.Second},
+		{"not quiet", func(h *house) {
+			h.pool.ConsolidateAfter.For = time.Hour + time.Minute
+		}, "", time.Minute + 10*time.Second},
 		{"no longer quiet, and the event is written", func(h *house) {
 			h.say(cluster.Consolidatable, cluster.Consolidatable)
 			h.pool.ConsolidateAfter.For, h.claim.SavedPodEvent = time.Hour+time.Minute, h.claim.LastPodEvent
@@ -147,7 +165,8 @@ func TestWhatClaimsAreTold(t *testing.T) {
 		{"drifted again in the same way", func(h *house) {
 			h.say(cluster.Consolidatable, cluster.Consolidatable)
 			h.claim.DriftedFrom = "AMIDrift"
-			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.False, Reason: "AMIDrift"})
+			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted,
+				Status: cluster.False, Reason: "AMIDrift"})
 		}, "c Drifted=True AMIDrift", 0},
 		{"drifted as the cloud says, and what it sells is not known", func(h *house) {
 			h.say(cluster.Consolidatable, cluster.Consolidatable)
@@ -185,8 +204,10 @@ func TestClaimsAreWrittenOnce(t *testing.T) {
 	room := make([]cluster.Condition, 1, 4)
 	room[0] = cluster.Condition{Type: cluster.ConsistentState, Status: cluster.True}
 	before := command.SetClaim{Claim: "c", Conditions: room, LastPodEvent: h.claim.LastPodEvent}
-	commands, _ := ClaimConditions(h.s.Seal(), NewRollouts(h.s, Settings{}), []command.Command{command.SetClaim{Claim: "b", LastPodEvent: h.s.Now}, before})
-	if got := told(commands); len(commands) != 2 || got != "c ConsistentStateFound=True ; c Drifted=True AMIDrift; c Consolidatable= " {
+	commands, _ := ClaimConditions(h.s.Seal(), NewRollouts(h.s, Settings{}),
+		[]command.Command{command.SetClaim{Claim: "b", LastPodEvent: h.s.Now}, before})
+	if got := told(commands); len(commands) != 2 || got != "c ConsistentStateFound=True ; c Drifted=True AMIDrift; c "+
+		"Consolidatable= " {
 		t.Errorf("%d commands: %s", len(commands), got)
 	}
 	if commands[1].(command.SetClaim).LastPodEvent != h.claim.LastPodEvent || room[:4][1].Type != "" {
@@ -214,7 +235,8 @@ func TestWhatIsStillForSale(t *testing.T) {
 	}{
 		{"large", "a", onDemand, true}, {"large", "b", onDemand, false}, {"large", "a", spot, false},
 		{"large", "", onDemand, true}, {"large", "a", "", true}, {"large", "", "", true}, {"large", "b", "", false},
-		{"large", "a", capacityReserved, true}, {"large", "b", capacityReserved, false}, {"small", "b", capacityReserved, false},
+		{"large", "a", capacityReserved, true}, {"large", "b", capacityReserved, false},
+		{"small", "b", capacityReserved, false},
 		{"large", "", spot, false}, {"small", "b", spot, true}, {"medium", "a", onDemand, false},
 	} {
 		if got := inCatalog(catalog, &cluster.Claim{Labels: label(c.kind, c.zone, c.terms)}); got != c.want {

@@ -43,22 +43,47 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 			b.Budgets = []cluster.Budget{{Active: true}}
 			f.claim("n2").Pool = "b"
 		}, "eager", ""},
-		{"one at a time, the first that drifted", func(f *fleet) { f.single(); since(f, "n2", 2*time.Hour) }, "fence/n2; begin n2 $4; eager", ""},
+		{"one at a time, the first that drifted", func(f *fleet) {
+			f.single()
+			since(f, "n2", 2*time.Hour)
+		}, "fence/n2; begin n2 $4; eager", ""},
 		{"one at a time, by name", func(f *fleet) { f.single() }, "fence/n1; begin n1 $4; eager", ""},
-		{"one at a time, one that carries nothing first", func(f *fleet) { f.single(); f.s.Pods = append(f.s.Pods[:1], f.s.Pods[2]) }, "fence/n2; begin n2 $4; eager", ""},
+		{"one at a time, one that carries nothing first", func(f *fleet) {
+			f.single()
+			f.s.Pods = append(f.s.Pods[:1], f.s.Pods[2])
+		}, "fence/n2; begin n2 $4; eager", ""},
 		{"none", func(f *fleet) { f.pool.Budgets[0].Nodes = 0 }, "", ""},
 		{"another is out", func(f *fleet) { f.single(); f.host("n3").Ready = false }, "eager", ""},
-		{"one has not been told of its drift", func(f *fleet) { f.claim("n2").Conditions = f.claim("n2").Conditions[:3] }, "fence/n1; begin n1 $4", ""},
-		{"one is as it should be again", func(f *fleet) { f.claim("n2").DriftedFrom = "" }, "fence/n1; begin n1 $4", ""},
-		{"one is fenced by another part of the plan", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n2"}} }, "fence/n1; begin n1 $4", ""},
-		{"the pool only wants to be told", func(f *fleet) { f.pool.Overrides.DryRun = true }, "would n1; would n2", "nothing"},
+		{"one has not been told of its drift", func(f *fleet) {
+			f.claim("n2").Conditions = f.claim("n2").Conditions[:3]
+		}, "fence/n1; begin n1 $4", ""},
+		{"one is as it should be again", func(f *fleet) {
+			f.claim("n2").DriftedFrom = ""
+		}, "fence/n1; begin n1 $4", ""},
+		{"one is fenced by another part of the plan", func(f *fleet) {
+			f.o.Commands = []command.Command{command.Fence{Node: "n2"}}
+		}, "fence/n1; begin n1 $4", ""},
+		{"the pool only wants to be told", func(f *fleet) {
+			f.pool.Overrides.DryRun = true
+		}, "would n1; would n2", "nothing"},
 		{"the pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, "", ""},
 		{"pods have nowhere to go", func(f *fleet) { f.pool.NodeClass.Ready = false; f.run("new", "n3", 1) },
-			"unfence/n2: PodsStranded, rests; fence/n1; begin n1 $4; give up n2: PodsStranded", "fence/n1; begin n1 $4"},
-		{"one is under way", func(f *fleet) { f.fenced(command.Drifted, "n1") }, "fence/n2; begin n2 $4; want $1", "fence/n2; begin n2 $4"},
-		{"one is under way, one at a time", func(f *fleet) { f.single(); f.fenced(command.Drifted, "n1") }, "delete/n1; eager", "eager"},
-		{"one is under way that may not go", func(f *fleet) { f.single(); f.fenced(command.Drifted, "n1"); f.claim("n1").DoNotDisrupt = true },
-			"unfence/n1: NodeDoNotDisrupt; fence/n2; begin n2 $4; give up n1: NodeDoNotDisrupt", "fence/n2; begin n2 $4"},
+			"unfence/n2: PodsStranded, rests; fence/n1; begin n1 $4; give up n2: PodsStranded",
+			"fence/n1; begin n1 $4"},
+		{"one is under way", func(f *fleet) {
+			f.fenced(command.Drifted, "n1")
+		}, "fence/n2; begin n2 $4; want $1", "fence/n2; begin n2 $4"},
+		{"one is under way, one at a time", func(f *fleet) {
+			f.single()
+			f.fenced(command.Drifted, "n1")
+		}, "delete/n1; eager", "eager"},
+		{"one is under way that may not go", func(f *fleet) {
+			f.single()
+			f.fenced(command.Drifted, "n1")
+			f.claim("n1").DoNotDisrupt = true
+		},
+			"unfence/n1: NodeDoNotDisrupt; fence/n2; begin n2 $4; give up n1: NodeDoNotDisrupt",
+			"fence/n2; begin n2 $4"},
 		{"two are under way where one may", func(f *fleet) {
 			f.single()
 			f.fenced(command.Drifted, "n1")
@@ -161,11 +186,16 @@ func TestWhatIsStamped(t *testing.T) {
 		{"all is written", func(h *house) {}, ""},
 		{"the pool has another hash", func(h *house) { h.pool.WrittenHash.Hash = "1" }, pool},
 		{"the pool has another version", func(h *house) { h.pool.WrittenHash.Version = "v2" }, pool},
-		{"the pool is being deleted", func(h *house) { h.pool.Deleting, h.pool.WrittenHash.Hash, h.claim.Hash = true, "1", "" }, ""},
+		{"the pool is being deleted", func(h *house) {
+			h.pool.Deleting, h.pool.WrittenHash.Hash, h.claim.Hash = true, "1", ""
+		}, ""},
 		{"the template can't be read", func(h *house) { h.pool.Hash, h.claim.Hash = "", "" }, ""},
 		{"a claim has another hash", func(h *house) { h.claim.Hash = "1" }, ""},
 		{"a claim has none", func(h *house) { h.claim.Hash = "" }, "c=2"},
-		{"a claim has none, but a reason to drift", func(h *house) { h.claim.Hash = ""; h.say(cluster.Drifted, PoolDrifted) }, "c=2"},
+		{"a claim has none, but a reason to drift", func(h *house) {
+			h.claim.Hash = ""
+			h.say(cluster.Drifted, PoolDrifted)
+		}, "c=2"},
 		{"a claim has one of another version", func(h *house) { h.claim.Hash, h.claim.HashVersion = "1", "v2" }, "c=2"},
 		{"a claim of another version that has drifted from the template", func(h *house) {
 			h.claim.Hash, h.claim.HashVersion = "1", "v2"
@@ -177,7 +207,8 @@ func TestWhatIsStamped(t *testing.T) {
 		}, "c=2"},
 		{"a claim of another version that is no longer drifted", func(h *house) {
 			h.claim.Hash, h.claim.HashVersion = "1", "v2"
-			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.False, Reason: PoolDrifted})
+			h.claim.Conditions = append(h.claim.Conditions, cluster.Condition{Type: cluster.Drifted,
+				Status: cluster.False, Reason: PoolDrifted})
 		}, "c=2"},
 		{"a claim that is only expected", func(h *house) { h.claim.Hash, h.claim.Expected = "", true }, ""},
 		{"a claim on its way out", func(h *house) { h.claim.Hash, h.claim.Deleting = "", h.s.Now }, ""},

@@ -7,10 +7,11 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Candidates are the nodes that may be disrupted for the reason, budgets aside, in the order of Compare; stays says of the
-// others why not, and wake when that may change by itself. Idle nodes are among them: whoever repacks the rest must know
-// that they go, and that is the business of Empty.
-func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candidates []Candidate, blocked []BlockedNode, wake time.Time) {
+// Candidates are the nodes that may be disrupted for the reason, budgets aside, in the order of Compare; stays says of
+// the others why not, and wake when that may change by itself. Idle nodes are among them: whoever repacks the rest must
+// know that they go, and that is the business of Empty.
+func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candidates []Candidate,
+	blocked []BlockedNode, wake time.Time) {
 	e := NewEligibility(s, set)
 	for _, c := range s.Claims {
 		candidate, stay := e.MayDisrupt(c, reason)
@@ -32,7 +33,8 @@ type Eligibility struct {
 	set Settings
 	// pdbsByLabels are the disruption budgets that count pods with the same labels.
 	pdbsByLabels map[podLabelsKey][]*cluster.PDB
-	// nominatedNodes are the nodes to which pending pods have been told to go; pendingClasses are the classes of pending pods.
+	// nominatedNodes are the nodes to which pending pods have been told to go; pendingClasses are the classes of
+	// pending pods.
 	nominatedNodes map[string]bool
 	pendingClasses map[string]*cluster.PodClass
 	evictionRates  *EvictionRates
@@ -40,7 +42,8 @@ type Eligibility struct {
 	unusedNodes unusedNodes
 }
 
-// podLabelsKey tells pods of a namespace apart by their labels: those with equal labels share one value, and so its address.
+// podLabelsKey tells pods of a namespace apart by their labels: those with equal labels share one value, and so its
+// address.
 type podLabelsKey struct {
 	namespace  string
 	firstLabel *cluster.Label
@@ -50,7 +53,8 @@ type podLabelsKey struct {
 // NewEligibility takes in what concerns all nodes.
 func NewEligibility(s *cluster.Snapshot, set Settings) *Eligibility {
 	e := &Eligibility{s: s, set: set, pdbsByLabels: make(map[podLabelsKey][]*cluster.PDB),
-		nominatedNodes: make(map[string]bool), pendingClasses: make(map[string]*cluster.PodClass), evictionRates: NewEvictionRates(s, set)}
+		nominatedNodes: make(map[string]bool), pendingClasses: make(map[string]*cluster.PodClass),
+		evictionRates: NewEvictionRates(s, set)}
 	e.unusedNodes = findUnusedNodes(s)
 	for _, p := range s.Pending() {
 		e.pendingClasses[p.Class.Key] = p.Class
@@ -66,8 +70,8 @@ func (e *Eligibility) MayDisrupt(c *cluster.Claim, reason command.Reason) (Candi
 	return e.check(c, reason, false)
 }
 
-// MayStillDisrupt is MayDisrupt for a node that has been fenced for the reason: people and pods may have changed their minds since,
-// but how long it has been quiet is not asked again, and neither is whether it is fenced.
+// MayStillDisrupt is MayDisrupt for a node that has been fenced for the reason: people and pods may have changed their
+// minds since, but how long it has been quiet is not asked again, and neither is whether it is fenced.
 func (e *Eligibility) MayStillDisrupt(c *cluster.Claim, reason command.Reason) (Candidate, *BlockedNode) {
 	return e.check(c, reason, true)
 }
@@ -76,8 +80,11 @@ func (e *Eligibility) MayStillDisrupt(c *cluster.Claim, reason command.Reason) (
 func (e *Eligibility) check(c *cluster.Claim, reason command.Reason, begun bool) (Candidate, *BlockedNode) {
 	v := &eligibilityCheck{Eligibility: e, reason: reason, alreadyFenced: begun,
 		candidate: Candidate{Claim: c, Node: e.s.NodeOf(c.Name), Pool: e.s.Pool(c.Pool)}}
-	for _, ask := range []func(*eligibilityCheck) bool{(*eligibilityCheck).isManaged, (*eligibilityCheck).isNotQuarantined, (*eligibilityCheck).isUp, (*eligibilityCheck).isNotProtected, (*eligibilityCheck).hasPrice,
-		(*eligibilityCheck).policyAllows, (*eligibilityCheck).isQuiet, (*eligibilityCheck).expectsNoPods, (*eligibilityCheck).podsAllow, (*eligibilityCheck).evictionRateAllows} {
+	for _, ask := range []func(*eligibilityCheck) bool{(*eligibilityCheck).isManaged,
+		(*eligibilityCheck).isNotQuarantined, (*eligibilityCheck).isUp, (*eligibilityCheck).isNotProtected,
+		(*eligibilityCheck).hasPrice,
+		(*eligibilityCheck).policyAllows, (*eligibilityCheck).isQuiet, (*eligibilityCheck).expectsNoPods,
+		(*eligibilityCheck).podsAllow, (*eligibilityCheck).evictionRateAllows} {
 		if !ask(v) {
 			v.blocked.Claim = c.Name
 			if v.candidate.Node != nil {
@@ -239,9 +246,9 @@ func (ec *eligibilityCheck) expectsNoPods() bool {
 	return ec.hasNoAwaitedSeat()
 }
 
-// hasNoAwaitedSeat: the node may keep a seat for a pod that is looking for a place. If others have taken the room meanwhile there is no seat
-// any more, or a pod that fits nowhere would keep the node for ever; and what has to be done whatever it costs waits only as long
-// as a new node is kept for its pods.
+// hasNoAwaitedSeat: the node may keep a seat for a pod that is looking for a place. If others have taken the room
+// meanwhile there is no seat any more, or a pod that fits nowhere would keep the node for ever; and what has to be done
+// whatever it costs waits only as long as a new node is kept for its pods.
 func (ec *eligibilityCheck) hasNoAwaitedSeat() bool {
 	until := ec.candidate.Claim.Condition(cluster.Initialized).Since.Add(ec.set.Nomination)
 	switch {

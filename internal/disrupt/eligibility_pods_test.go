@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Nobody makes a pod anew that nobody owns: it keeps its node from going for money, unless it would not be evicted or is no workload.
+// Nobody makes a pod anew that nobody owns: it keeps its node from going for money, unless it would not be evicted or
+// is no workload.
 func TestPodsThatNobodyOwns(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -30,14 +31,15 @@ func TestPodsThatNobodyOwns(t *testing.T) {
 		h.web.Owner = ""
 		c.change(h.web)
 		_, blocked := NewEligibility(h.s.Seal(), h.set).MayDisrupt(h.claim, c.reason)
-		if c.why == "" && blocked != nil || c.why != "" && (blocked == nil || *blocked != BlockedNode{Claim: "c", Node: "n", Pod: "shop/web", Reason: c.why}) {
+		if c.why == "" && blocked != nil || c.why != "" && (blocked == nil || *blocked != BlockedNode{Claim: "c",
+			Node: "n", Pod: "shop/web", Reason: c.why}) {
 			t.Errorf("%s: %+v, want %q", c.name, blocked, c.why)
 		}
 	}
 }
 
-// Which pods of a node need another place if it goes, and how many are evicted: a budget that never lets its pods go has them end with the
-// node, where others need no place.
+// Which pods of a node need another place if it goes, and how many are evicted: a budget that never lets its pods go
+// has them end with the node, where others need no place.
 func TestPodsOfACandidate(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -54,7 +56,10 @@ func TestPodsOfACandidate(t *testing.T) {
 		{"a budget lets it go", func(h *house) { h.guard("g", "db", 1) }, []string{"db", "web"}, 2},
 		{"a budget does not let it go now", func(h *house) { h.guard("g", "db", 0) }, []string{"db", "web"}, 2},
 		{"a budget never lets it go", func(h *house) { h.guard("g", "db", 0).DesiredHealthy = 3 }, []string{"web"}, 2},
-		{"a budget never lets it go, and it stays through the drain", func(h *house) { h.guard("g", "db", 0).DesiredHealthy = 3; h.db.StaysThroughDrain = true }, []string{"db", "web"}, 1},
+		{"a budget never lets it go, and it stays through the drain", func(h *house) {
+			h.guard("g", "db", 0).DesiredHealthy = 3
+			h.db.StaysThroughDrain = true
+		}, []string{"db", "web"}, 1},
 	} {
 		h := newHouse()
 		h.claim.HasTerminationGrace = true // in the end nobody is asked
@@ -69,13 +74,14 @@ func TestPodsOfACandidate(t *testing.T) {
 			pods = append(pods, p.Name)
 		}
 		if !slices.Equal(pods, c.pods) || candidate.Evicted != c.evicted {
-			t.Errorf("%s: %v need a place and %d are evicted, want %v and %d", c.name, pods, candidate.Evicted, c.pods, c.evicted)
+			t.Errorf("%s: %v need a place and %d are evicted, want %v and %d", c.name, pods, candidate.Evicted,
+				c.pods, c.evicted)
 		}
 	}
 }
 
-// A node that pods can't use stays to show what is wrong as long as nothing else would, and a new one for half a minute because what closes
-// it may go by itself. Neither keeps it from going for its own sake.
+// A node that pods can't use stays to show what is wrong as long as nothing else would, and a new one for half a minute
+// because what closes it may go by itself. Neither keeps it from going for its own sake.
 func TestNodesThatPodsCannotUse(t *testing.T) {
 	at := func(d time.Duration) time.Time { return newHouse().s.Now.Add(d) }
 	up := func(h *house, ago time.Duration) {
@@ -97,7 +103,9 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 		{"the next try is due, and there is room for it", u, func(h *house, b *cluster.WorkloadTries) {
 			b.NextTry, h.pool.Limits = h.s.Now, cluster.Limits{HasNodes: true, Nodes: 2}
 		}, BlockedNode{Reason: ShowsCause}},
-		{"the next try is due, and the pool has no limits", u, func(h *house, b *cluster.WorkloadTries) { b.NextTry = h.s.Now }, BlockedNode{Reason: ShowsCause}},
+		{"the next try is due, and the pool has no limits", u, func(h *house, b *cluster.WorkloadTries) {
+			b.NextTry = h.s.Now
+		}, BlockedNode{Reason: ShowsCause}},
 		{"the next try is due, and there is no room for it", u, func(h *house, b *cluster.WorkloadTries) {
 			b.NextTry, h.pool.Limits = h.s.Now, cluster.Limits{HasNodes: true, Nodes: 1}
 		}, BlockedNode{}},
@@ -107,17 +115,29 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 		{"the limits can't be read", u, func(h *house, b *cluster.WorkloadTries) {
 			b.NextTry, h.pool.Limits = h.s.Now, cluster.Limits{Broken: "cpu"}
 		}, BlockedNode{Reason: ShowsCause}},
-		{"its pool is gone", u, func(h *house, b *cluster.WorkloadTries) { b.NextTry, h.claim.Pool = h.s.Now, "gone" }, BlockedNode{Reason: PoolUnknown}},
-		{"it has come up just now and is closed", u, func(h *house, b *cluster.WorkloadTries) { b.Retained = ""; up(h, 10*time.Second) }, BlockedNode{Reason: TooSoon, Until: at(20 * time.Second)}},
-		{"it has come up just now and is closed, and has drifted", d, func(h *house, b *cluster.WorkloadTries) { b.Retained = ""; up(h, 10*time.Second) }, BlockedNode{}},
-		{"it has come up half a minute ago and is closed", u, func(h *house, b *cluster.WorkloadTries) { b.Retained = ""; up(h, 30*time.Second) }, BlockedNode{}},
+		{"its pool is gone", u, func(h *house, b *cluster.WorkloadTries) {
+			b.NextTry, h.claim.Pool = h.s.Now, "gone"
+		}, BlockedNode{Reason: PoolUnknown}},
+		{"it has come up just now and is closed", u, func(h *house, b *cluster.WorkloadTries) {
+			b.Retained = ""
+			up(h, 10*time.Second)
+		}, BlockedNode{Reason: TooSoon, Until: at(20 * time.Second)}},
+		{"it has come up just now and is closed, and has drifted", d, func(h *house, b *cluster.WorkloadTries) {
+			b.Retained = ""
+			up(h, 10*time.Second)
+		}, BlockedNode{}},
+		{"it has come up half a minute ago and is closed", u, func(h *house, b *cluster.WorkloadTries) {
+			b.Retained = ""
+			up(h, 30*time.Second)
+		}, BlockedNode{}},
 		{"it has come up just now and shows what is wrong", u, func(h *house, b *cluster.WorkloadTries) {
 			b.NextTry, h.pool.Limits = h.s.Now, cluster.Limits{HasNodes: true, Nodes: 1}
 			up(h, 10*time.Second)
 		}, BlockedNode{Reason: TooSoon, Until: at(20 * time.Second)}},
 	} {
 		h := newHouse()
-		b := &cluster.WorkloadTries{Owner: "web", FailedTries: 2, NextTry: at(time.Minute), UnusedClaims: []string{"c"}, Retained: "c"}
+		b := &cluster.WorkloadTries{Owner: "web", FailedTries: 2, NextTry: at(time.Minute), UnusedClaims: []string{"c"},
+			Retained: "c"}
 		h.s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": b}
 		c.change(h, b)
 		_, blocked := NewEligibility(h.s.Seal(), h.set).MayDisrupt(h.claim, c.reason)

@@ -1,7 +1,7 @@
-// Package disrupt decides which nodes go, within what a pool's budgets allow: empty ones, those whose pods can be run for less, and
-// those that have drifted, are unhealthy, or come near the end of their life. Search looks for a cheaper cluster. Carry
-// takes what goes together, a move, from its fences over its replacements to its departure, or gives it up. Static
-// keeps the number of nodes that static pools ask for.
+// Package disrupt decides which nodes go, within what a pool's budgets allow: empty ones, those whose pods can be run
+// for less, and those that have drifted, are unhealthy, or come near the end of their life. Search looks for a cheaper
+// cluster. Carry takes what goes together, a move, from its fences over its replacements to its departure, or gives it
+// up. Static keeps the number of nodes that static pools ask for.
 //
 // Floor 2: pure.
 package disrupt
@@ -45,8 +45,8 @@ func Empty(s *cluster.Snapshot, needed map[string]bool, nomination time.Duration
 	return EmptyWithin(s, NewBudgetTracker(s), PodDemand{Hosts: needed}, Settings{Nomination: nomination})
 }
 
-// PodDemand is what pods that look for a place want of the nodes that are there. Hosts are those that they are to go to. Limited are pools
-// whose limits keep one of them from getting a node.
+// PodDemand is what pods that look for a place want of the nodes that are there. Hosts are those that they are to go
+// to. Limited are pools whose limits keep one of them from getting a node.
 type PodDemand struct{ Hosts, LimitedPools map[string]bool }
 
 // EmptyWithin is Empty, drawing on the budgets of a budget tracker. A node that stays only to show why it is in vain
@@ -66,7 +66,8 @@ func EmptyWithin(s *cluster.Snapshot, budgets *BudgetTracker, wants PodDemand, s
 			reopenStatic(s, p, &result)
 			continue
 		}
-		e := &emptinessCheck{s: s, budgets: budgets, pool: p, moves: moves, needed: wants.Hosts, unusedNodes: unused, set: set, result: &result}
+		e := &emptinessCheck{s: s, budgets: budgets, pool: p, moves: moves, needed: wants.Hosts, unusedNodes: unused,
+			set: set, result: &result}
 		if wants.LimitedPools[p.Name] {
 			e.unusedNodes.retained, e.unusedNodes.youngUntil = nil, nil
 		}
@@ -86,7 +87,8 @@ type emptinessCheck struct {
 	unusedNodes unusedNodes
 	set         Settings
 	result      *Result
-	// noPodWaiting is whether nobody looks for a place, once that is known; keptReplacements are replacements of drifted nodes that tell something.
+	// noPodWaiting is whether nobody looks for a place, once that is known; keptReplacements are replacements of
+	// drifted nodes that tell something.
 	noPodWaiting     *bool
 	keptReplacements map[*cluster.Claim]bool
 }
@@ -100,10 +102,12 @@ func (ec *emptinessCheck) run() {
 			continue
 		}
 		if ec.isAbandonedReplacement(c, n) {
-			result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nodeNameOf(n), Reason: command.Empty, Message: replacedNodesStay})
+			result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID,
+				Node: nodeNameOf(n), Reason: command.Empty, Message: replacedNodesStay})
 			continue
 		}
-		if n == nil || c.Move != "" || leavesInterrupted(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || !c.Is(cluster.Initialized) || hasCommandUnderWay(s, c, n) {
+		if n == nil || c.Move != "" || leavesInterrupted(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() ||
+			!c.Is(cluster.Initialized) || hasCommandUnderWay(s, c, n) {
 			continue
 		}
 		mayGo := !wait.Never || neverUsed(c) || ec.unusedNodes.tries[c.Name] != nil
@@ -114,7 +118,8 @@ func (ec *emptinessCheck) run() {
 			ec.reopen(c, n, idle)
 		case Fenced(c, n):
 			result.Commands = append(result.Commands, command.DeleteClaim{
-				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty, Message: "the node carries no workload"})
+				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty,
+				Message: "the node carries no workload"})
 		case isHalfUnfenced(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 			result.Commands = append(result.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
 		case !idle || hasFence(n): // a fence that somebody else put up is theirs to take down
@@ -127,7 +132,8 @@ func (ec *emptinessCheck) run() {
 		case p.Overrides.DryRun:
 			ec.addDryRun(c, n)
 		default:
-			result.Commands = append(result.Commands, command.Fence{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty})
+			result.Commands = append(result.Commands, command.Fence{Claim: c.Name, UID: c.UID, Node: n.Name,
+				Reason: command.Empty})
 		}
 	}
 	for i := range p.Budgets {
@@ -135,8 +141,8 @@ func (ec *emptinessCheck) run() {
 	}
 }
 
-// reopen takes a fence down again, because the node is needed or may not go. One that is needed rests: where pods come and go all the
-// time, as those do that somebody evicts, it would be fenced and opened again and again.
+// reopen takes a fence down again, because the node is needed or may not go. One that is needed rests: where pods come
+// and go all the time, as those do that somebody evicts, it would be fenced and opened again and again.
 func (ec *emptinessCheck) reopen(c *cluster.Claim, n *cluster.Node, idle bool) {
 	cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name}
 	switch {
@@ -152,15 +158,16 @@ func (ec *emptinessCheck) reopen(c *cluster.Claim, n *cluster.Node, idle bool) {
 	ec.result.Commands = append(ec.result.Commands, cmd)
 }
 
-// neverUsed reports whether the node was made to replace others and never got a pod: their move has been given up, and a pool
-// that keeps its nodes for ever has not asked for this one.
+// neverUsed reports whether the node was made to replace others and never got a pod: their move has been given up, and
+// a pool that keeps its nodes for ever has not asked for this one.
 func neverUsed(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
 
-// noPodWaits reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for a move that
-// has been given up is made for nobody then.
+// noPodWaits reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for
+// a move that has been given up is made for nobody then.
 func (ec *emptinessCheck) noPodWaits() bool {
 	if ec.noPodWaiting == nil {
-		answer := len(ec.s.Pending()) == 0 && ec.s.LastGrowth().IsZero() && len(ec.s.PodsBetweenNodes()) == 0 && !anyMoveBeginning(ec.s)
+		answer := len(ec.s.Pending()) == 0 && ec.s.LastGrowth().IsZero() && len(ec.s.PodsBetweenNodes()) == 0 &&
+			!anyMoveBeginning(ec.s)
 		ec.noPodWaiting = &answer
 	}
 	return *ec.noPodWaiting
@@ -180,14 +187,17 @@ func anyMoveBeginning(s *cluster.Snapshot) bool {
 
 // addDryRun tells that a dry run keeps the node from going.
 func (ec *emptinessCheck) addDryRun(c *cluster.Claim, n *cluster.Node) {
-	m := Move{ID: MoveID(command.Empty, []string{ClaimIdentity(c)}), Reason: command.Empty, Claims: []string{c.Name}, Before: c.Price}
+	m := Move{ID: MoveID(command.Empty, []string{ClaimIdentity(c)}), Reason: command.Empty, Claims: []string{c.Name},
+		Before: c.Price}
 	ec.result.DryRuns = append(ec.result.DryRuns, m)
-	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved", m.Before*hoursPerMonth)
+	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved",
+		m.Before*hoursPerMonth)
 	ec.result.Notes = append(ec.result.Notes, n.Note(string(DryRun), text), c.Note(string(DryRun), text))
 }
 
-// Fenced reports whether it was we who fenced the node: the reason is written on its claim, or the label that comes with our
-// fence is on the node. The reason alone may be missing if two replicas put up and took down the fence at the same time.
+// Fenced reports whether it was we who fenced the node: the reason is written on its claim, or the label that comes
+// with our fence is on the node. The reason alone may be missing if two replicas put up and took down the fence at the
+// same time.
 func Fenced(c *cluster.Claim, n *cluster.Node) bool {
 	mark, _ := n.Labels.Get(excludeFromBalancers)
 	return hasFence(n) && (c.Is(cluster.DisruptionReason) || mark == "karpenter")
@@ -200,7 +210,8 @@ func hasFence(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, 
 
 // hasCommandUnderWay reports whether something is being done to the node whose effect the snapshot does not show yet.
 func hasCommandUnderWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	return len(s.InFlight) > 0 && (s.InFlight[command.Fence{Node: n.Name}.Key()] || s.InFlight[command.Unfence{Node: n.Name}.Key()] ||
+	return len(s.InFlight) > 0 && (s.InFlight[command.Fence{Node: n.Name}.Key()] ||
+		s.InFlight[command.Unfence{Node: n.Name}.Key()] ||
 		s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()])
 }
 

@@ -18,7 +18,8 @@ func quiet(n int) *cluster.Snapshot {
 		name := fmt.Sprintf("n%d", i)
 		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
 		s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: "default", ProviderID: "cloud://" + name,
-			LastPodEvent: now.Add(-time.Hour), Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True, Since: now.Add(-2 * time.Hour)}}})
+			LastPodEvent: now.Add(-time.Hour), Conditions: []cluster.Condition{{Type: cluster.Initialized,
+				Status: cluster.True, Since: now.Add(-2 * time.Hour)}}})
 	}
 	return s
 }
@@ -36,7 +37,8 @@ func taint(s *cluster.Snapshot, i int) {
 }
 
 func mark(s *cluster.Snapshot, i int, reason command.Reason) {
-	s.Claims[i].Conditions = append(s.Claims[i].Conditions, cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(reason)})
+	s.Claims[i].Conditions = append(s.Claims[i].Conditions, cluster.Condition{Type: cluster.DisruptionReason,
+		Status: cluster.True, Reason: string(reason)})
 }
 
 func TestBudgetCountsFencesUnderWay(t *testing.T) {
@@ -99,14 +101,32 @@ func TestAFenceOfNoMoveInAStaticPoolIsTakenDown(t *testing.T) {
 		change func(s *cluster.Snapshot)
 		want   string
 	}{
-		"no fence":                     {func(*cluster.Snapshot) {}, ""},
-		"fence and reason":             {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted) }, "unfence/n0 "},
-		"only the reason":              {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted) }, "unfence/n0 "},
-		"a fence that is not ours":     {func(s *cluster.Snapshot) { taint(s, 0) }, ""},
-		"a fence that is being put up": {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted); s.InFlight["fence/n0"] = true }, ""},
-		"in a move":                    {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Move = "drifted-x" }, ""},
-		"its node is on its way out":   {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Nodes[0].Deleting = s.Now }, ""},
-		"on its way out":               {func(s *cluster.Snapshot) { taint(s, 0); mark(s, 0, command.Drifted); s.Claims[0].Deleting = s.Now }, ""},
+		"no fence": {func(*cluster.Snapshot) {}, ""},
+		"fence and reason": {func(s *cluster.Snapshot) {
+			taint(s, 0)
+			mark(s, 0, command.Drifted)
+		}, "unfence/n0 "},
+		"only the reason":          {func(s *cluster.Snapshot) { mark(s, 0, command.Drifted) }, "unfence/n0 "},
+		"a fence that is not ours": {func(s *cluster.Snapshot) { taint(s, 0) }, ""},
+		"a fence that is being put up": {func(s *cluster.Snapshot) {
+			mark(s, 0, command.Drifted)
+			s.InFlight["fence/n0"] = true
+		}, ""},
+		"in a move": {func(s *cluster.Snapshot) {
+			taint(s, 0)
+			mark(s, 0, command.Drifted)
+			s.Claims[0].Move = "drifted-x"
+		}, ""},
+		"its node is on its way out": {func(s *cluster.Snapshot) {
+			taint(s, 0)
+			mark(s, 0, command.Drifted)
+			s.Nodes[0].Deleting = s.Now
+		}, ""},
+		"on its way out": {func(s *cluster.Snapshot) {
+			taint(s, 0)
+			mark(s, 0, command.Drifted)
+			s.Claims[0].Deleting = s.Now
+		}, ""},
 	} {
 		s := quiet(1)
 		s.Pools[0].Static, s.Pools[0].Replicas = true, 1
@@ -188,7 +208,8 @@ func TestGivingUpAMoveSaysWhyItsNodesStay(t *testing.T) {
 // Pods that cost nothing to evict would come back at once and need a new node, which would be empty again.
 func TestANodeOfPodsThatCostNothingIsNotEmpty(t *testing.T) {
 	s := quiet(1)
-	s.Pods = append(s.Pods, &cluster.Pod{Name: "placeholder", UID: "placeholder", Node: "n0", Owner: "ReplicaSet/placeholder", EvictionCost: -10})
+	s.Pods = append(s.Pods, &cluster.Pod{Name: "placeholder", UID: "placeholder", Node: "n0",
+		Owner: "ReplicaSet/placeholder", EvictionCost: -10})
 	if got := keys(Empty(s.Seal(), nil, 0)); got != "" {
 		t.Errorf("with a pod of negative cost: %s, want nothing", got)
 	}

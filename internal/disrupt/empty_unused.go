@@ -12,9 +12,10 @@ import (
 // replacedNodesStay is why a claim goes that nobody has waited for.
 const replacedNodesStay = "the nodes that it was to replace stay"
 
-// isAbandonedReplacement reports whether the claim has yet to become a node that takes pods, and nobody waits for it: the move that it was made for
-// has been given up. Before its time is up that is so only if it was to save money: whether a replacement of a node that has to go
-// comes up tells how it would go with others. A dry run does not keep what was begun before it.
+// isAbandonedReplacement reports whether the claim has yet to become a node that takes pods, and nobody waits for it:
+// the move that it was made for has been given up. Before its time is up that is so only if it was to save money:
+// whether a replacement of a node that has to go comes up tells how it would go with others. A dry run does not keep
+// what was begun before it.
 func (ec *emptinessCheck) isAbandonedReplacement(c *cluster.Claim, n *cluster.Node) bool {
 	switch {
 	case !neverUsed(c) || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || ec.moves[c.Replaces]:
@@ -37,8 +38,8 @@ func (ec *emptinessCheck) isAbandonedReplacement(c *cluster.Claim, n *cluster.No
 // unusedNodes are nodes that stand in vain.
 type unusedNodes struct {
 	tries map[string]*cluster.WorkloadTries // by the claim
-	// retained are those that stay to show what is wrong, one for each owner; youngUntil are new ones whose taint may go by itself, and until when
-	// each stays.
+	// retained are those that stay to show what is wrong, one for each owner; youngUntil are new ones whose taint may
+	// go by itself, and until when each stays.
 	retained   map[string]bool
 	youngUntil map[string]time.Time
 }
@@ -49,9 +50,9 @@ func (u *unusedNodes) isKept(claim string) bool {
 	return fresh || u.retained[claim]
 }
 
-// findUnusedNodes lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is due and
-// the limits of its pool leave no room for another such node beside it: nothing could ever show then that the cause has
-// gone.
+// findUnusedNodes lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is
+// due and the limits of its pool leave no room for another such node beside it: nothing could ever show then that the
+// cause has gone.
 func findUnusedNodes(s *cluster.Snapshot) unusedNodes {
 	v := unusedNodes{youngUntil: make(map[string]time.Time)}
 	v.tries, v.retained = s.UnusedNodes()
@@ -89,8 +90,8 @@ func (u *unusedNodes) keepYoung(s *cluster.Snapshot) {
 	}
 }
 
-// failedReplacements are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did not come up, unless
-// one did after it. As long as there are such nodes it is kept, or they would all be tried again.
+// failedReplacements are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did
+// not come up, unless one did after it. As long as there are such nodes it is kept, or they would all be tried again.
 func (ec *emptinessCheck) failedReplacements() map[*cluster.Claim]bool {
 	if ec.keptReplacements != nil {
 		return ec.keptReplacements

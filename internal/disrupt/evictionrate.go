@@ -7,9 +7,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// EvictionRates counts how often the pods of each workload have been evicted to save money within the hour. A workload of n pods
-// bears n times what the settings allow: each of its pods is evicted no more often than that on average, and one of a
-// thousand pods does not have to wait for an hour because ten of them have moved.
+// EvictionRates counts how often the pods of each workload have been evicted to save money within the hour. A workload
+// of n pods bears n times what the settings allow: each of its pods is evicted no more often than that on average, and
+// one of a thousand pods does not have to wait for an hour because ten of them have moved.
 type EvictionRates struct {
 	s   *cluster.Snapshot
 	set Settings
@@ -24,8 +24,8 @@ func NewEvictionRates(s *cluster.Snapshot, set Settings) *EvictionRates {
 	return &EvictionRates{s: s, set: set, planned: make(map[string]int)}
 }
 
-// Allow reports whether the workloads of all candidates would bear to be evicted now, on top of what was taken. If not, pod is
-// one of a workload that rests, and until is when it has done so, if that is known.
+// Allow reports whether the workloads of all candidates would bear to be evicted now, on top of what was taken. If not,
+// pod is one of a workload that rests, and until is when it has done so, if that is known.
 func (r *EvictionRates) Allow(candidates ...Candidate) (pod *cluster.Pod, until time.Time, ok bool) {
 	more := make(map[string]int)
 	for i := range candidates {
@@ -80,7 +80,8 @@ func (r *EvictionRates) workloadSize(owner string) int {
 	return max(1, r.workloadSizes[owner])
 }
 
-// evictionRateAllows: a workload whose pods have been evicted often enough is left alone. What has to be done in any case is done.
+// evictionRateAllows: a workload whose pods have been evicted often enough is left alone. What has to be done in any
+// case is done.
 func (ec *eligibilityCheck) evictionRateAllows() bool {
 	if ec.alreadyFenced || ec.reason != command.Underutilized {
 		return true

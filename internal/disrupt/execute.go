@@ -31,10 +31,10 @@ type ExecuteInput struct {
 // Execute brings the moves that are under way a step further and begins new ones: nodes that are unhealthy, drifted or
 // near the end of their life, and what a search has found.
 //
-// A move is a set of nodes that go together. Its nodes are fenced first. When a later snapshot shows all fences, their pods
-// are placed again as if the nodes were gone; what that takes in new nodes is made, and awaited. Once every pod has a place on
-// a node that is up, it is asked once more, and then the nodes go. Whatever no longer holds on the way takes the fences down
-// again. Nothing of that is remembered: claims say which move they go in or replace.
+// A move is a set of nodes that go together. Its nodes are fenced first. When a later snapshot shows all fences, their
+// pods are placed again as if the nodes were gone; what that takes in new nodes is made, and awaited. Once every pod
+// has a place on a node that is up, it is asked once more, and then the nodes go. Whatever no longer holds on the way
+// takes the fences down again. Nothing of that is remembered: claims say which move they go in or replace.
 func Execute(s *cluster.Snapshot, set Settings, o ExecuteInput) (Result, *Memo) {
 	x := newExecutor(s, set, o)
 
@@ -67,10 +67,11 @@ type executor struct {
 	input       ExecuteInput
 	eligibility *Eligibility
 	budgets     *BudgetTracker
-	// neededHosts are the hosts to which the plan sends pods; removedNodes are nodes that other parts of it take away; deletedClaims are the claims
-	// that it deletes.
+	// neededHosts are the hosts to which the plan sends pods; removedNodes are nodes that other parts of it take away;
+	// deletedClaims are the claims that it deletes.
 	neededHosts, removedNodes, deletedClaims map[string]bool
-	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them there.
+	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them
+	// there.
 	chosen map[string]bool
 	// awaitingReplacements are the moves for which something was made that is not up yet, once somebody has asked.
 	awaitingReplacements map[string]bool
@@ -84,7 +85,8 @@ type executor struct {
 	forcedPods map[string]bool
 	// moves are the moves, the oldest first.
 	moves []*activeMove
-	// requiredPlacement and savingPlacement are where the pods of moves would go that have to be, and of those that save money.
+	// requiredPlacement and savingPlacement are where the pods of moves would go that have to be, and of those that
+	// save money.
 	requiredPlacement, savingPlacement *schedule.Placement
 	// otherPodsHosts are the hosts to which pods go in these that are of no move.
 	otherPodsHosts map[string]bool
@@ -103,8 +105,10 @@ type executor struct {
 }
 
 func newExecutor(s *cluster.Snapshot, set Settings, o ExecuteInput) *executor {
-	x := &executor{s: s, set: set, input: o, lastMemo: o.LastMemo, eligibility: NewEligibility(s, set), budgets: o.Budgets,
-		neededHosts: make(map[string]bool), removedNodes: make(map[string]bool), deletedClaims: make(map[string]bool), unavailable: make(map[budgetKey]int),
+	x := &executor{s: s, set: set, input: o, lastMemo: o.LastMemo, eligibility: NewEligibility(s, set),
+		budgets:     o.Budgets,
+		neededHosts: make(map[string]bool), removedNodes: make(map[string]bool), deletedClaims: make(map[string]bool),
+		unavailable:    make(map[budgetKey]int),
 		otherPodsHosts: make(map[string]bool), health: NewNodeHealth(s, o.Repair)}
 	if x.lastMemo == nil {
 		x.lastMemo = &Memo{}
@@ -130,7 +134,8 @@ func newExecutor(s *cluster.Snapshot, set Settings, o ExecuteInput) *executor {
 		}
 	}
 	for _, n := range s.Nodes {
-		if c := s.ClaimOf(n.Name); c != nil && (leavesInterrupted(c) || c.Move == "" && Fenced(c, n) && !opened[n.Name]) {
+		if c := s.ClaimOf(n.Name); c != nil && (leavesInterrupted(c) || c.Move == "" && Fenced(c, n) &&
+			!opened[n.Name]) {
 			x.removedNodes[n.Name] = true
 		}
 	}
@@ -142,8 +147,8 @@ func (ex *executor) wake(at time.Time) { ex.WakeAt = cluster.Earlier(ex.WakeAt, 
 
 func (ex *executor) emit(c command.Command) { ex.Commands = append(ex.Commands, c) }
 
-// ClaimIdentity tells a claim from all others, those included that had the same name before it: names derive from what claims are for,
-// and come back.
+// ClaimIdentity tells a claim from all others, those included that had the same name before it: names derive from what
+// claims are for, and come back.
 func ClaimIdentity(c *cluster.Claim) string {
 	if c.UID == "" {
 		return c.Name
@@ -151,8 +156,8 @@ func ClaimIdentity(c *cluster.Claim) string {
 	return c.Name + "/" + c.UID
 }
 
-// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others never do; the
-// reason can be read off it.
+// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others
+// never do; the reason can be read off it.
 func MoveID(reason command.Reason, claims []string) string {
 	h := sha256.New()
 	for _, id := range slices.Sorted(slices.Values(claims)) {

@@ -7,9 +7,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// retryWaitFactor is how many times as long a move waits for replacements that have been launched, if one of its nodes rests or has rested a
-// short while ago. Where machines take a little longer than the timeout each try would come to nothing otherwise, and each would buy
-// machines that are thrown away.
+// retryWaitFactor is how many times as long a move waits for replacements that have been launched, if one of its nodes
+// rests or has rested a short while ago. Where machines take a little longer than the timeout each try would come to
+// nothing otherwise, and each would buy machines that are thrown away.
 const retryWaitFactor = 2
 
 // timeout is how long replacements are awaited.
@@ -35,7 +35,8 @@ func (ex *executor) longestWaitFor(c *cluster.Claim) time.Duration {
 
 // gaveUpBefore reports whether a move of the node was given up not long before this one began.
 func (am *activeMove) gaveUpBefore(c Candidate) bool {
-	if savesMoney(am.reason) && c.Claim.SavingRests > 0 && !am.fencedAt.After(c.Claim.SavingRestUntil.Add(longestRest)) {
+	if savesMoney(am.reason) && c.Claim.SavingRests > 0 &&
+		!am.fencedAt.After(c.Claim.SavingRestUntil.Add(longestRest)) {
 		return true
 	}
 	return c.Claim.Rests > 0 && !am.fencedAt.After(c.Claim.RestUntil.Add(longestRest))
@@ -55,8 +56,8 @@ func (ex *executor) mayWait(m *activeMove) bool {
 	return false
 }
 
-// allLaunched reports whether new nodes were made for the pods of the move, and all that are needed have been launched: nothing more has to
-// be bought. Some of them may have been made for other moves.
+// allLaunched reports whether new nodes were made for the pods of the move, and all that are needed have been launched:
+// nothing more has to be bought. Some of them may have been made for other moves.
 func (ex *executor) allLaunched(m *activeMove) bool {
 	var made []*cluster.Claim
 	for _, c := range ex.s.Claims {

@@ -56,74 +56,96 @@ func TestHowLongAMoveWaits(t *testing.T) {
 		{"the first try", 10*time.Minute - time.Second, func(*fleet, *cluster.Claim) {}, "", ""},
 		{"the first try, the time is over", 10 * time.Minute, func(*fleet, *cluster.Claim) {}, late, late},
 		{"it has rested", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) { f.rested(false, 0) }, "", ""},
-		{"it has rested from moves that save money", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) { f.rested(true, 0) }, late, ""},
-		{"it has rested an hour ago", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) { f.rested(false, longestRest) }, "", ""},
-		{"it has rested more than an hour ago", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) { f.rested(false, longestRest+time.Second) },
+		{"it has rested from moves that save money", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
+			f.rested(true, 0)
+		}, late, ""},
+		{"it has rested an hour ago", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
+			f.rested(false, longestRest)
+		}, "", ""},
+		{"it has rested more than an hour ago", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
+			f.rested(false, longestRest+time.Second)
+		},
 			late, late},
-		{"it has rested from moves that save money more than an hour ago", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
-			f.rested(true, longestRest+time.Second)
+		{"it has rested from moves that save money more than an hour ago", 10 * time.Minute,
+			func(f *fleet, _ *cluster.Claim) {
+				f.rested(true, longestRest+time.Second)
+			}, late, late},
+		{"it has rested, almost twice the time is over", 20*time.Minute - time.Second,
+			func(f *fleet, _ *cluster.Claim) {
+				f.rested(false, 0)
+			}, "", ""},
+		{"it has rested, twice the time is over", 20 * time.Minute, func(f *fleet, _ *cluster.Claim) {
+			f.rested(false, 0)
 		}, late, late},
-		{"it has rested, almost twice the time is over", 20*time.Minute - time.Second, func(f *fleet, _ *cluster.Claim) { f.rested(false, 0) }, "", ""},
-		{"it has rested, twice the time is over", 20 * time.Minute, func(f *fleet, _ *cluster.Claim) { f.rested(false, 0) }, late, late},
 		{"it has rested, and the replacement is not launched", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
 			f.rested(false, 0)
 			unlaunched(made)
 		}, late, late},
-		{"it has rested, and another replacement is not launched", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			more := f.replaced(made.Replaces, "more", "small")
-			more.Created = made.Created
-			unlaunched(more)
-		}, late, late},
-		{"it has rested, and another replacement, to which nobody goes, is not launched", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			unlaunched(f.next(made))
-		}, late, late},
-		{"it has rested, and another replacement that is not launched is being removed", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			more := f.next(made)
-			unlaunched(more)
-			more.Deleting = f.now
-		}, "", ""},
-		{"it has rested, and another replacement, of an earlier try, is not launched", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			more := f.next(made)
-			unlaunched(more)
-			more.Created = f.now.Add(-time.Hour)
-		}, "", ""},
-		{"it has rested, and the replacement of another move is not launched", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
-			f.rested(false, 0)
-			f.drifted("n3")
-			unlaunched(f.replaced(f.fenced(command.Drifted, "n3"), "other", "large"))
-		}, "", ""},
-		{"it has rested, and what was made for another move is for its pods, too", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			f.without(made)
-			f.drifted("n3")
-			f.host("new").Deleting, f.pod("new3").Class.Requests[0] = f.now, 1000
-			notUp(f.replaced(f.fenced(command.Drifted, "n3"), "other", "large"))
-		}, "", late},
-		{"it has rested, and there is room meanwhile on a node of others", 10 * time.Minute, func(f *fleet, _ *cluster.Claim) {
-			f.rested(false, 0)
-			f.without(f.node("n4", "large"))
-			f.host("n4").Ours = false
-		}, "", ""},
-		{"it has rested, and its pods, which have room, may not leave", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			f.without(made)
-			f.host("new").Deleting = f.now
-			f.node("n4", "large")
-			f.guard(0, 1, 2)
-		}, late, late},
-		{"it has rested, and its pods, which have room where an earlier try has left some, may not leave", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			made.Created, made.Conditions = f.now.Add(-time.Hour), f.claim("n2").Conditions
-			f.guard(0, 1, 2)
-		}, late, late},
-		{"it has rested, and the replacement is of an earlier try", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			made.Created = made.Created.Add(-time.Minute)
-		}, late, late},
+		{"it has rested, and another replacement is not launched", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				more := f.replaced(made.Replaces, "more", "small")
+				more.Created = made.Created
+				unlaunched(more)
+			}, late, late},
+		{"it has rested, and another replacement, to which nobody goes, is not launched", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				unlaunched(f.next(made))
+			}, late, late},
+		{"it has rested, and another replacement that is not launched is being removed", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				more := f.next(made)
+				unlaunched(more)
+				more.Deleting = f.now
+			}, "", ""},
+		{"it has rested, and another replacement, of an earlier try, is not launched", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				more := f.next(made)
+				unlaunched(more)
+				more.Created = f.now.Add(-time.Hour)
+			}, "", ""},
+		{"it has rested, and the replacement of another move is not launched", 10 * time.Minute,
+			func(f *fleet, _ *cluster.Claim) {
+				f.rested(false, 0)
+				f.drifted("n3")
+				unlaunched(f.replaced(f.fenced(command.Drifted, "n3"), "other", "large"))
+			}, "", ""},
+		{"it has rested, and what was made for another move is for its pods, too", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				f.without(made)
+				f.drifted("n3")
+				f.host("new").Deleting, f.pod("new3").Class.Requests[0] = f.now, 1000
+				notUp(f.replaced(f.fenced(command.Drifted, "n3"), "other", "large"))
+			}, "", late},
+		{"it has rested, and there is room meanwhile on a node of others", 10 * time.Minute,
+			func(f *fleet, _ *cluster.Claim) {
+				f.rested(false, 0)
+				f.without(f.node("n4", "large"))
+				f.host("n4").Ours = false
+			}, "", ""},
+		{"it has rested, and its pods, which have room, may not leave", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				f.without(made)
+				f.host("new").Deleting = f.now
+				f.node("n4", "large")
+				f.guard(0, 1, 2)
+			}, late, late},
+		{"it has rested, and its pods, which have room where an earlier try has left some, may not leave",
+			10 * time.Minute, func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				made.Created, made.Conditions = f.now.Add(-time.Hour), f.claim("n2").Conditions
+				f.guard(0, 1, 2)
+			}, late, late},
+		{"it has rested, and the replacement is of an earlier try", 10 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				made.Created = made.Created.Add(-time.Minute)
+			}, late, late},
 		{"it has rested, and the replacement is being removed", 10 * time.Minute, func(f *fleet, made *cluster.Claim) {
 			f.rested(false, 0)
 			made.Deleting = f.now
@@ -132,10 +154,12 @@ func TestHowLongAMoveWaits(t *testing.T) {
 			f.rested(false, 0)
 			f.say("new", cluster.Initialized, "", f.now)
 		}, "delete/n1", "delete/n1"},
-		{"it has rested, and has not gone although the replacement is up", 21 * time.Minute, func(f *fleet, made *cluster.Claim) {
-			f.rested(false, 0)
-			f.say("new", cluster.Initialized, "", f.now)
-		}, "unfence/n1: NotDeleted, rests; give up n1: NotDeleted", "unfence/n1: NotDeleted, rests; give up n1: NotDeleted"},
+		{"it has rested, and has not gone although the replacement is up", 21 * time.Minute,
+			func(f *fleet, made *cluster.Claim) {
+				f.rested(false, 0)
+				f.say("new", cluster.Initialized, "", f.now)
+			}, "unfence/n1: NotDeleted, rests; give up n1: NotDeleted", "unfence/n1: NotDeleted, rests; give up n1: " +
+				"NotDeleted"},
 	}
 	for _, c := range cases {
 		for reason, want := range map[command.Reason]string{command.Drifted: c.due, command.Underutilized: c.saving} {
@@ -160,7 +184,8 @@ func TestHowLongAStaticPoolWaits(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  string
-	}{{20*time.Minute - time.Second, ""}, {20 * time.Minute, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"}} {
+	}{{20*time.Minute - time.Second, ""}, {20 * time.Minute, "unfence/n1: ReplacementsLate, rests; give up n1: " +
+		"ReplacementsLate"}} {
 		f := staticFleet(3)
 		f.o.Static = true
 		f.drifted("n1")
@@ -176,7 +201,8 @@ func TestHowLongAStaticPoolWaits(t *testing.T) {
 	}
 }
 
-// A replacement is awaited for longer if it was launched and the move that it was made for has been tried before, not if another has.
+// A replacement is awaited for longer if it was launched and the move that it was made for has been tried before, not
+// if another has.
 func TestWhichReplacementsAreAwaitedForLonger(t *testing.T) {
 	cases := []struct {
 		name   string
@@ -186,7 +212,9 @@ func TestWhichReplacementsAreAwaitedForLonger(t *testing.T) {
 		{"it is of another move, whose node goes already", func(f *fleet) {
 			f.drifted("n2")
 			notUp(f.replaced(f.fenced(command.Drifted, "n2"), "new", "large"))
-			f.claim("n2").Deleting, f.s.Pods = f.now, slices.DeleteFunc(f.s.Pods, func(p *cluster.Pod) bool { return p.Node == "n2" })
+			f.claim("n2").Deleting, f.s.Pods = f.now, slices.DeleteFunc(f.s.Pods, func(p *cluster.Pod) bool {
+				return p.Node == "n2"
+			})
 			c := f.claim("n2").Conditions
 			c[len(c)-1].Since, f.claim("new").Created = f.now.Add(-15*time.Minute), f.now.Add(-15*time.Minute)
 		}, "want $1"},
@@ -216,7 +244,8 @@ func TestWhichReplacementsAreAwaitedForLonger(t *testing.T) {
 	}
 }
 
-// A move is looked at again when its first time is over, even if it may wait for longer: what it waits for may be another by then.
+// A move is looked at again when its first time is over, even if it may wait for longer: what it waits for may be
+// another by then.
 func TestMovesThatWaitLongerAreLookedAtMeanwhile(t *testing.T) {
 	f := newFleet()
 	f.drifted("n1")

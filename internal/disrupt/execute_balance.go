@@ -32,9 +32,10 @@ func (b *balanceSheet) shortfall(set Settings, more float64) BlockReason {
 // balanceOf adds up what it is worth if these nodes of the linked moves go and nothing more is bought; known is false
 // if nobody can tell.
 //
-// Nodes of the same moves that are on their way out already have been replaced by the same nodes, so that they count. But if
-// some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some nodes are on
-// their way out, not for replacements that none of its pods goes to: nobody needs those, and they go in any case.
+// Nodes of the same moves that are on their way out already have been replaced by the same nodes, so that they count.
+// But if some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some
+// nodes are on their way out, not for replacements that none of its pods goes to: nobody needs those, and they go in
+// any case.
 func (ex *executor) balanceOf(l *linkedMoves, nodes []Candidate) (t balanceSheet, known bool) {
 	t.removed = nodes
 	sunk, leaving := false, leavingOf(l)
@@ -64,7 +65,9 @@ func (ex *executor) balanceOf(l *linkedMoves, nodes []Candidate) (t balanceSheet
 // usesReplacement reports whether some pod of the linked moves goes to the replacement.
 func (ex *executor) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
 	return slices.ContainsFunc(l.moves, func(m *activeMove) bool {
-		return slices.ContainsFunc(m.destinations, func(dest destination) bool { return ex.destinationClaim(dest) == c })
+		return slices.ContainsFunc(m.destinations, func(dest destination) bool {
+			return ex.destinationClaim(dest) == c
+		})
 	})
 }
 
@@ -94,8 +97,8 @@ func leavingOf(l *linkedMoves) []Candidate {
 	return out
 }
 
-// isSunkCost reports whether a replacement stays whatever becomes of the moves it was made for: somebody runs there, or is to who goes in
-// none of them.
+// isSunkCost reports whether a replacement stays whatever becomes of the moves it was made for: somebody runs there, or
+// is to who goes in none of them.
 func (ex *executor) isSunkCost(c *cluster.Claim) bool {
 	host := cluster.HostName(c, ex.s.NodeOf(c.Name))
 	return !ex.isUnusedReplacement(c) || ex.neededHosts[host] || ex.otherPodsHosts[host]
@@ -107,14 +110,14 @@ func (ex *executor) isUnusedReplacement(c *cluster.Claim) bool {
 	return n == nil || noWorkload(ex.s.PodsOn(n.Name))
 }
 
-// isChargedToMove reports whether the move that a claim was made for has to pay for it: it was made for this try, or for an earlier one and
-// nobody runs there. What is left of an earlier try and is in use is a node like any other.
+// isChargedToMove reports whether the move that a claim was made for has to pay for it: it was made for this try, or
+// for an earlier one and nobody runs there. What is left of an earlier try and is in use is a node like any other.
 func (ex *executor) isChargedToMove(c *cluster.Claim) bool {
 	return c.Replaces != "" && (ex.isUnusedReplacement(c) || ex.s.IsReplacement(c))
 }
 
-// replacementPrice is what a replacement costs or, while that is open, what it will cost at least; known is false if nobody sells what it
-// is.
+// replacementPrice is what a replacement costs or, while that is open, what it will cost at least; known is false if
+// nobody sells what it is.
 func (ex *executor) replacementPrice(c *cluster.Claim) (price float64, known bool) {
 	p := ex.s.Pool(c.Pool)
 	if c.Price > 0 || p == nil || p.Catalog == nil {
@@ -139,8 +142,8 @@ func (ex *executor) replacementPrice(c *cluster.Claim) (price float64, known boo
 	return price, known
 }
 
-// isUnbalanced reports whether some pool finds the disturbance too much for what is saved. Once some nodes of a move are on their way
-// out that is decided.
+// isUnbalanced reports whether some pool finds the disturbance too much for what is saved. Once some nodes of a move
+// are on their way out that is decided.
 func (ex *executor) isUnbalanced(nodes []Candidate, saving float64) bool {
 	balances := func(c Candidate) bool { return c.Pool.Policy == cluster.Balanced }
 	if !slices.ContainsFunc(nodes, balances) {

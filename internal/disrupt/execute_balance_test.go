@@ -22,19 +22,22 @@ func halfway() (*executor, *linkedMoves, *cluster.Claim) {
 	}
 	made := s.Claims[2]
 	made.Price, made.Replaces, made.Created = 0.60, id, s.Now.Add(-time.Minute)
-	return newExecutor(s.Seal(), Settings{MinSaving: 0.05}, ExecuteInput{}), &linkedMoves{moves: []*activeMove{m}, replacements: []*cluster.Claim{made}}, made
+	return newExecutor(s.Seal(), Settings{MinSaving: 0.05}, ExecuteInput{}), &linkedMoves{moves: []*activeMove{m},
+		replacements: []*cluster.Claim{made}}, made
 }
 
 // What the nodes cost that have gone ahead counts, or the rest of a move would have to pay for all that was bought.
 func TestHalfAMoveIsWeighedWithTheOtherHalf(t *testing.T) {
 	x, l, _ := halfway()
 	m := l.moves[0]
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message, "$0.200") {
+	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+		"$0.200") {
 		t.Fatalf("both nodes: over is %q, %d depart", m.giveUpReason, len(x.departures))
 	}
 	m.leaving, m.nodes = m.nodes[:1], m.nodes[1:]
 	m.destinations = []destination{{pod: &cluster.Pod{Name: "p"}, host: l.replacements[0].Name}}
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 2 || !strings.Contains(x.departures[1].message, "$0.200") {
+	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 2 || !strings.Contains(x.departures[1].message,
+		"$0.200") {
 		t.Errorf("one is on its way out: over is %q, %d depart", m.giveUpReason, len(x.departures))
 	}
 	m.leaving = nil
@@ -54,7 +57,8 @@ func TestTheRestOfAMoveDoesNotPayForWhatNobodyNeeds(t *testing.T) {
 	l.replacements = append(l.replacements, &spare)
 	x.otherPodsHosts[made.Name] = true // by a pod of the node that has gone
 	m.leaving, m.nodes = m.nodes[:1], m.nodes[1:]
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message, "$0.400") {
+	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+		"$0.400") {
 		t.Errorf("none of its pods goes there: over is %q, departures are %+v", m.giveUpReason, x.departures)
 	}
 	m.destinations = []destination{{pod: &cluster.Pod{Name: "p"}, host: spare.Name}}
@@ -70,7 +74,8 @@ func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
 	s.Nodes[0].Labels = labelsFor("small", "a", spot)
 	s.Claims[0].Deleting = s.Now
 	m := &activeMove{}
-	if newExecutor(s.Seal(), Settings{}, ExecuteInput{}).noteLeaving(m, s.Claims[0], s.Nodes[0]); len(m.leaving) != 1 || m.leaving[0].Price != 0.3 {
+	if newExecutor(s.Seal(), Settings{}, ExecuteInput{}).noteLeaving(m, s.Claims[0], s.Nodes[0]); len(m.leaving) != 1 ||
+		m.leaving[0].Price != 0.3 {
 		t.Errorf("%+v, want one for 0.3", m.leaving)
 	}
 }
@@ -81,7 +86,8 @@ func TestWhatStaysInAnyCaseIsNotPaidForTwice(t *testing.T) {
 	m := l.moves[0]
 	m.nodes = m.nodes[1:]
 	x.otherPodsHosts[made.Name] = true // by a pod of the node that has gone
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message, "$0.400") {
+	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+		"$0.400") {
 		t.Errorf("over is %q, departures are %+v", m.giveUpReason, x.departures)
 	}
 	if whole, known := x.fullBalance(l, m.nodes); !known || whole.shortfall(x.set, 0) != NothingCheaper {
@@ -93,7 +99,8 @@ func TestCommitAsksForTheLeastSaving(t *testing.T) {
 	for _, c := range []struct {
 		price float64
 		want  BlockReason
-	}{{0.60, ""}, {0.76, ""}, {0.761, SavesTooLittle}, {0.7999, SavesTooLittle}, {0.80, NothingCheaper}, {0.90, NothingCheaper}} {
+	}{{0.60, ""}, {0.76, ""}, {0.761, SavesTooLittle}, {0.7999, SavesTooLittle}, {0.80, NothingCheaper},
+		{0.90, NothingCheaper}} {
 		x, l, made := halfway()
 		made.Price = c.price
 		if x.deleteLinked(l); l.moves[0].giveUpReason != c.want {
@@ -116,7 +123,8 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	}
 	made.Labels = cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: onDemand})
 	if price, known := x.replacementPrice(made); !known || price != 0.3 {
-		t.Errorf("nobody knows of which type it is: it costs %v (known: %v), want the least that is sold, 0.3", price, known)
+		t.Errorf("nobody knows of which type it is: it costs %v (known: %v), want the least that is sold, 0.3",
+			price, known)
 	}
 	made.Labels = labelsFor("small", "a", spot)
 	if x.deleteLinked(l); l.moves[0].giveUpReason != "" {
@@ -124,8 +132,8 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	}
 }
 
-// What an earlier try of the same move has left counts as long as nobody uses it, and is like any other node after that, be it
-// that pods of the move find room there.
+// What an earlier try of the same move has left counts as long as nobody uses it, and is like any other node after
+// that, be it that pods of the move find room there.
 func TestLeavingsOfAnEarlierTry(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -133,18 +141,23 @@ func TestLeavingsOfAnEarlierTry(t *testing.T) {
 		used, host bool
 		after      float64
 	}{
-		{"of this try, not used yet", time.Minute, false, false, 0.60}, {"of this try, somebody else came", time.Minute, true, false, 0.60},
-		{"of an earlier try, never used", time.Hour, false, false, 0.60}, {"of an earlier try, somebody runs there", time.Hour, true, false, 0},
-		{"of this try, and a pod goes there", time.Minute, true, true, 0.60}, {"of an earlier try, and a pod goes there", time.Hour, false, true, 0.60},
+		{"of this try, not used yet", time.Minute, false, false, 0.60}, {"of this try, somebody else came", time.Minute,
+			true, false, 0.60},
+		{"of an earlier try, never used", time.Hour, false, false, 0.60}, {"of an earlier try, somebody runs there",
+			time.Hour, true, false, 0},
+		{"of this try, and a pod goes there", time.Minute, true, true, 0.60},
+		{"of an earlier try, and a pod goes there", time.Hour, false, true, 0.60},
 		{"of an earlier try, in use, and a pod goes there", time.Hour, true, true, 0},
 	} {
 		x, l, made := halfway()
 		made.Created = x.s.Now.Add(-c.made)
 		for _, claim := range x.s.Claims[:2] {
-			claim.Conditions = append(claim.Conditions, cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Since: x.s.Now.Add(-time.Minute)})
+			claim.Conditions = append(claim.Conditions, cluster.Condition{Type: cluster.DisruptionReason,
+				Status: cluster.True, Since: x.s.Now.Add(-time.Minute)})
 		}
 		if c.used {
-			x.s.Pods = []*cluster.Pod{{UID: "p", Name: "p", Node: "n2", Owner: "o", Class: &cluster.PodClass{Key: "web"}, Phase: "Running"}}
+			x.s.Pods = []*cluster.Pod{{UID: "p", Name: "p", Node: "n2", Owner: "o",
+				Class: &cluster.PodClass{Key: "web"}, Phase: "Running"}}
 		}
 		if c.host {
 			l.moves[0].destinations = []destination{{pod: &cluster.Pod{Name: "q"}, host: made.Name}}
@@ -160,7 +173,8 @@ func TestLeavingsOfAnEarlierTry(t *testing.T) {
 	}
 }
 
-// A replacement that never comes up does not stay behind, but the last of drifted nodes does: it tells that more are pointless.
+// A replacement that never comes up does not stay behind, but the last of drifted nodes does: it tells that more are
+// pointless.
 func TestReplacementsThatNeverComeUpGo(t *testing.T) {
 	set := Settings{ReplacementTimeout: 5 * time.Minute}
 	for _, c := range []struct {
@@ -169,24 +183,30 @@ func TestReplacementsThatNeverComeUpGo(t *testing.T) {
 		want   bool
 	}{
 		{"its time is up", func(*cluster.Snapshot, *cluster.Claim) {}, true},
-		{"its time is not up", func(s *cluster.Snapshot, c *cluster.Claim) { c.Created = s.Now.Add(-4 * time.Minute) }, false},
+		{"its time is not up", func(s *cluster.Snapshot, c *cluster.Claim) {
+			c.Created = s.Now.Add(-4 * time.Minute)
+		}, false},
 		{"its move goes on", func(s *cluster.Snapshot, c *cluster.Claim) { s.Claims[1].Move = c.Replaces }, false},
 		{"a pod has come", func(s *cluster.Snapshot, c *cluster.Claim) { c.LastPodEvent = s.Now }, false},
 		{"it is of nobody", func(_ *cluster.Snapshot, c *cluster.Claim) { c.Replaces = "" }, false},
 		{"people keep it", func(_ *cluster.Snapshot, c *cluster.Claim) { c.DoNotDisrupt = true }, false},
 		{"it replaces a drifted node, and others have drifted", func(s *cluster.Snapshot, c *cluster.Claim) {
 			c.Replaces = MoveID(command.Drifted, []string{"x"})
-			s.Claims[1].Conditions = append(s.Claims[1].Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True})
+			s.Claims[1].Conditions = append(s.Claims[1].Conditions, cluster.Condition{Type: cluster.Drifted,
+				Status: cluster.True})
 		}, false},
 		{"a younger one is late as well", func(s *cluster.Snapshot, c *cluster.Claim) {
 			c.Replaces = MoveID(command.Drifted, []string{"x"})
-			s.Claims[1].Conditions = append(s.Claims[1].Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True})
-			s.Claims = append(s.Claims, &cluster.Claim{Name: "n9", Pool: "default", Created: s.Now.Add(-4 * time.Minute), Replaces: MoveID(command.Drifted, []string{"y"})})
+			s.Claims[1].Conditions = append(s.Claims[1].Conditions, cluster.Condition{Type: cluster.Drifted,
+				Status: cluster.True})
+			s.Claims = append(s.Claims, &cluster.Claim{Name: "n9", Pool: "default",
+				Created: s.Now.Add(-4 * time.Minute), Replaces: MoveID(command.Drifted, []string{"y"})})
 		}, true},
 	} {
 		s := quiet(2)
 		s.Claims[0].LastPodEvent, s.Claims[0].Created = time.Time{}, s.Now.Add(-time.Hour)
-		s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}
+		s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.True},
+			{Type: cluster.Registered, Status: cluster.True}}
 		s.Claims[0].Replaces = MoveID(command.Underutilized, []string{"x"})
 		c.change(s, s.Claims[0])
 		r := EmptyWithin(s.Seal(), NewBudgetTracker(s), PodDemand{}, set)

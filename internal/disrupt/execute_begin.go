@@ -9,9 +9,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// beginProposed begins the moves that a search has found, as far as they still hold beside those under way and the budgets allow them.
-// Where the search has put the pods is proof enough if these places are still free; otherwise they are placed once more. Each
-// move is verified again when its nodes are fenced.
+// beginProposed begins the moves that a search has found, as far as they still hold beside those under way and the
+// budgets allow them. Where the search has put the pods is proof enough if these places are still free; otherwise they
+// are placed once more. Each move is verified again when its nodes are fenced.
 func (ex *executor) beginProposed(found *Proposal) {
 	if found == nil {
 		return
@@ -36,7 +36,8 @@ type uncertainMoves struct {
 	others *otherPlacements
 }
 
-// beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the others.
+// beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the
+// others.
 func (ex *executor) beginCertain(moves []Move) *uncertainMoves {
 	p := ex.newPlacementCheck()
 	t := &uncertainMoves{proposed: make(map[*activeMove]*Move), others: p.others}
@@ -55,7 +56,8 @@ func (ex *executor) beginCertain(moves []Move) *uncertainMoves {
 			ex.fence(am)
 			ex.Begun[len(ex.Begun)-1] = *m
 			for i := range bins {
-				ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[i], Replaces: am.id, Reason: am.reason})
+				ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[i], Replaces: am.id,
+					Reason: am.reason})
 			}
 			continue
 		}
@@ -88,8 +90,8 @@ func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linke
 	return out
 }
 
-// beginDecided begins the moves that may. If some of what was found begins, which is what was begun after the first so many, the others
-// are looked at again once that is done: all were placed together.
+// beginDecided begins the moves that may. If some of what was found begins, which is what was begun after the first so
+// many, the others are looked at again once that is done: all were placed together.
 func (ex *executor) beginDecided(list []linkedDecision, first int) {
 	for _, v := range list {
 		if v.blocked != nil {
@@ -134,7 +136,8 @@ func (ex *executor) ongoing() []*activeMove {
 	return slices.DeleteFunc(slices.Clone(ex.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
 }
 
-// minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes than that.
+// minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes
+// than that.
 const minKeptSaving = 0.5
 
 // blockedBy says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
@@ -178,8 +181,9 @@ func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *BlockedNo
 	return blocked
 }
 
-// recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the pods of nodes
-// that are on their way out or about to be: whoever took such a node away, too, would leave them with nowhere to go.
+// recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the
+// pods of nodes that are on their way out or about to be: whoever took such a node away, too, would leave them with
+// nowhere to go.
 func (ex *executor) recheckNodes(m *Move, promised map[string]bool) (candidates []Candidate, reason BlockReason) {
 	for _, name := range m.Claims {
 		c := ex.s.Claim(name)
@@ -207,8 +211,8 @@ func (ex *executor) recheckNodes(m *Move, promised map[string]bool) (candidates 
 	return candidates, ""
 }
 
-// reserveBudgets takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is only to be told
-// of.
+// reserveBudgets takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is
+// only to be told of.
 func (ex *executor) reserveBudgets(m *Move, candidates []Candidate) (reason BlockReason) {
 	if !ex.budgets.ReserveAll(candidates, m.Reason) {
 		return BudgetBlocks
@@ -260,10 +264,11 @@ func dryRunNotes(c *Candidate, text string) []cluster.Note {
 	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
 }
 
-// queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it is known that
-// its pods have somewhere to go.
+// queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it
+// is known that its pods have somewhere to go.
 func (ex *executor) queueRequired(c Candidate, reason command.Reason) bool {
-	m := &activeMove{id: MoveID(reason, []string{ClaimIdentity(c.Claim)}), reason: reason, nodes: []Candidate{c}, isStatic: c.Pool.Static}
+	m := &activeMove{id: MoveID(reason, []string{ClaimIdentity(c.Claim)}), reason: reason, nodes: []Candidate{c},
+		isStatic: c.Pool.Static}
 	if reason == command.Drifted {
 		m.id = driftMoveID(c.Claim)
 	}

@@ -18,13 +18,15 @@ type departureAnswer struct {
 	mayDepart map[string]bool
 }
 
-// departReady lets the nodes go that are ready to, as far as the budgets allow it. What could have gone for long and is still there is
-// given up: somebody refuses it each time.
+// departReady lets the nodes go that are ready to, as far as the budgets allow it. What could have gone for long and is
+// still there is given up: somebody refuses it each time.
 func (ex *executor) departReady() {
 	may := ex.departable()
 	for _, dep := range ex.departures {
 		refused := slices.ContainsFunc(dep.moves, ex.isOverdue)
-		ok := !slices.ContainsFunc(dep.moves, func(m *activeMove) bool { return !may[m.id] }) && !refused && ex.budgetsAllow(dep.moves...)
+		ok := !slices.ContainsFunc(dep.moves, func(m *activeMove) bool {
+			return !may[m.id]
+		}) && !refused && ex.budgetsAllow(dep.moves...)
 		for _, m := range dep.moves {
 			switch {
 			case ok:
@@ -41,8 +43,8 @@ func (ex *executor) departReady() {
 // maxDepartureRounds bounds how often it is asked who may go without those who may not.
 const maxDepartureRounds = 4
 
-// departable finds the moves that may go although others stay. Where pods say something about each other, a place may be free
-// only once pods of another node have gone, too: then they wait for each other.
+// departable finds the moves that may go although others stay. Where pods say something about each other, a place may
+// be free only once pods of another node have gone, too: then they wait for each other.
 func (ex *executor) departable() map[string]bool {
 	may := make(map[string]bool)
 	for _, dep := range ex.departures {
@@ -55,7 +57,8 @@ func (ex *executor) departable() map[string]bool {
 		return may
 	}
 	going, staying := ex.splitDepartable(may)
-	question := ex.queryFor(going, append(ex.leavingAnyway(), ex.hostsOf(going)...), ex.hostsOf(staying), otherPlacementsOf(ex.input.Placement))
+	question := ex.queryFor(going, append(ex.leavingAnyway(), ex.hostsOf(going)...), ex.hostsOf(staying),
+		otherPlacementsOf(ex.input.Placement))
 	if question.sameAnswer(&ex.lastMemo.departures.query) {
 		ex.memo.departures = ex.lastMemo.departures
 		return ex.memo.departures.mayDepart
@@ -91,7 +94,8 @@ func (ex *executor) splitDepartable(may map[string]bool) (going, staying []*acti
 	return going, staying
 }
 
-// anyPodHasRules reports whether some pod of a move, or of a node that was to go in one, says something about other pods.
+// anyPodHasRules reports whether some pod of a move, or of a node that was to go in one, says something about other
+// pods.
 func (ex *executor) anyPodHasRules() bool {
 	speaks := func(n *cluster.Node) bool {
 		return slices.ContainsFunc(ex.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return len(p.Class.Rules) > 0 })
@@ -109,7 +113,9 @@ func (ex *executor) movesLackingPlaces(going, staying []*activeMove) []*activeMo
 	others := otherPlacementsOf(ex.input.Placement)
 	closed := ex.hostsOf(staying)
 	blocked := setOf(closed)
-	gone := slices.DeleteFunc(append(ex.leavingAnyway(), ex.hostsOf(going)...), func(name string) bool { return blocked[name] })
+	gone := slices.DeleteFunc(append(ex.leavingAnyway(), ex.hostsOf(going)...), func(name string) bool {
+		return blocked[name]
+	})
 	answer := ex.placePods(ex.overlayWithout(gone, others.placedOn, others.handled), closed, nil)
 	kept := make([][]destination, len(going))
 	for i, m := range going {

@@ -8,13 +8,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// shyFleet has two drifted nodes, n1 in rack a and n2 in rack b, each with a pod that shares its rack with no other such pod. There is
-// room on n3, and on n4, which is not up yet; so n1 is ready to go, and n2 is not.
+// shyFleet has two drifted nodes, n1 in rack a and n2 in rack b, each with a pod that shares its rack with no other
+// such pod. There is room on n3, and on n4, which is not up yet; so n1 is ready to go, and n2 is not.
 func shyFleet(rackOfRoom string) *fleet {
 	f := newFleet()
 	f.s.Pods = nil
-	class := &cluster.PodClass{Key: "shy", Terms: []require.Set{nil}, Requests: f.run("x", "n1", 2).Class.Requests, Rules: []*cluster.Rule{{Key: "shy", Kind: cluster.AntiAffinity,
-		TopologyKey: "rack", Selectors: []cluster.Selector{{Namespaces: []string{"shop"}, Labels: require.Set{}.With("app", require.Only("web"))}}}}}
+	class := &cluster.PodClass{Key: "shy", Terms: []require.Set{nil}, Requests: f.run("x", "n1", 2).Class.Requests,
+		Rules: []*cluster.Rule{{Key: "shy", Kind: cluster.AntiAffinity,
+			TopologyKey: "rack", Selectors: []cluster.Selector{{Namespaces: []string{"shop"},
+				Labels: require.Set{}.With("app", require.Only("web"))}}}}}
 	f.s.Pods = nil
 	f.run("p1", "n1", 2).Class = class
 	f.run("p2", "n2", 2).Class = class
@@ -29,7 +31,8 @@ func shyFleet(rackOfRoom string) *fleet {
 	return f
 }
 
-// Where pods say something about each other, nodes wait for each other if a place is free only once the other's pods have gone.
+// Where pods say something about each other, nodes wait for each other if a place is free only once the other's pods
+// have gone.
 func TestNodesWaitForEachOther(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,7 +42,9 @@ func TestNodesWaitForEachOther(t *testing.T) {
 	}{
 		{"the place is free whoever stays", "c", func(f *fleet) {}, "delete/n1"},
 		{"the place is free once n2 has gone", "b", func(f *fleet) {}, ""},
-		{"the pods don't mind each other", "b", func(f *fleet) { f.pod("p1").Class.Rules = nil }, "delete/n1; delete/n2"},
+		{"the pods don't mind each other", "b", func(f *fleet) {
+			f.pod("p1").Class.Rules = nil
+		}, "delete/n1; delete/n2"},
 		{"n2 is not to go after all", "b", func(f *fleet) { f.claim("n2").DoNotDisrupt = true },
 			"give up n2: NodeDoNotDisrupt; unfence/n2: NodeDoNotDisrupt"},
 		{"a third node can go whoever stays", "b", func(f *fleet) {
@@ -62,13 +67,17 @@ func TestNodesWaitForEachOther(t *testing.T) {
 			f.drifted("n5")
 			f.fenced(command.Drifted, "n5")
 		}, ""},
-		{"the place is free once n2 has gone, and it was found that its node could go", "b", func(f *fleet) { f.found("n3", "n4") }, "pass n3: PodsExpected"},
+		{"the place is free once n2 has gone, and it was found that its node could go", "b", func(f *fleet) {
+			f.found("n3", "n4")
+		}, "pass n3: PodsExpected"},
 		{"a static pool replaces node by node", "b", func(f *fleet) {
 			f.pool.Static, f.pool.Replicas, f.o.Static = true, 4, true
 			f.replaced(f.claim("n1").Move, "new", "large")
 			f.host("new").Labels = f.host("new").Labels.With("rack", "b")
 		}, "delete/n1; want $1"},
-		{"both are ready", "b", func(f *fleet) { f.claim("n4").Conditions = f.claim("n3").Conditions }, "delete/n1; delete/n2"},
+		{"both are ready", "b", func(f *fleet) {
+			f.claim("n4").Conditions = f.claim("n3").Conditions
+		}, "delete/n1; delete/n2"},
 	} {
 		f := shyFleet(c.rack)
 		c.change(f)
@@ -85,7 +94,8 @@ func TestNodesWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A node waits for the pods of another that was to go and stays after all, even if nobody else says anything about other pods.
+// A node waits for the pods of another that was to go and stays after all, even if nobody else says anything about
+// other pods.
 func TestNodesWaitForThoseThatStay(t *testing.T) {
 	f := fleetOf("large:2 small:1 large: large:")
 	f.makePod(f.pod("p2"), "apart", "")

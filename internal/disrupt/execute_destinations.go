@@ -9,9 +9,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// assignDestinations tells each move where its pods go. Of pods between which nobody sees a difference each move's get the places that were made
-// for it, and those of the oldest move what is there beside, lest it is overtaken by others again and again; and before all come
-// pods that have no node now, because kube-scheduler will not wait with them: to which hosts those go is the answer.
+// assignDestinations tells each move where its pods go. Of pods between which nobody sees a difference each move's get
+// the places that were made for it, and those of the oldest move what is there beside, lest it is overtaken by others
+// again and again; and before all come pods that have no node now, because kube-scheduler will not wait with them: to
+// which hosts those go is the answer.
 func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placement) (others []string) {
 	owner := make(map[string]*activeMove)
 	for _, m := range moves {
@@ -73,9 +74,11 @@ func (ex *executor) ownHosts(moves []*activeMove, p *schedule.Placement) map[str
 	return out
 }
 
-// shareDestinations gives pods between which nobody sees a difference their places: those of no move first, then each move's those that were
-// made for it, then what is left in the order of the moves. others are the hosts of those that are of none.
-func shareDestinations(destinations []destination, owner map[string]*activeMove, order map[*activeMove]int, own map[string]*activeMove) (others []string) {
+// shareDestinations gives pods between which nobody sees a difference their places: those of no move first, then each
+// move's those that were made for it, then what is left in the order of the moves. others are the hosts of those that
+// are of none.
+func shareDestinations(destinations []destination, owner map[string]*activeMove, order map[*activeMove]int,
+	own map[string]*activeMove) (others []string) {
 	pods := make([]*cluster.Pod, len(destinations))
 	for i := range destinations {
 		pods[i] = destinations[i].pod
@@ -99,7 +102,8 @@ func shareDestinations(destinations []destination, owner map[string]*activeMove,
 }
 
 // takeOwnDestinations gives pods the places that were made for their moves, and returns who and what is left.
-func takeOwnDestinations(pods []*cluster.Pod, destinations []destination, owner, own map[string]*activeMove) ([]*cluster.Pod, []destination) {
+func takeOwnDestinations(pods []*cluster.Pod, destinations []destination, owner,
+	own map[string]*activeMove) ([]*cluster.Pod, []destination) {
 	wait := make(map[*activeMove][]*cluster.Pod) // the pods of moves that have places of their own
 	for _, dest := range destinations {
 		if m := own[dest.host]; m != nil {

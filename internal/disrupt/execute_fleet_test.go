@@ -13,7 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// fleet is a pool of nodes that have been quiet for long. The cloud sells small (2 CPUs, $1), medium (4, $2) and large (8, $4).
+// fleet is a pool of nodes that have been quiet for long. The cloud sells small (2 CPUs, $1), medium (4, $2) and large
+// (8, $4).
 type fleet struct {
 	s    *cluster.Snapshot
 	set  Settings
@@ -36,10 +37,14 @@ func newFleet() *fleet {
 		types = append(types, cluster.Type{Name: name, Capacity: room, Allocatable: room})
 		offers = append(offers, offering(i, name, "a", onDemand, float64(int(1)<<i)))
 	}
-	f := &fleet{now: now, set: Settings{Nomination: time.Minute}, labels: cluster.LabelsOf(map[string]string{"app": "web"})}
-	f.pool = &cluster.Pool{Name: "default", UID: "pool", Policy: cluster.WhenEmptyOrUnderutilized, Catalog: cluster.NewCatalog(types, offers),
-		NodeClass: cluster.NodeClassState{Ready: true}, Budgets: []cluster.Budget{{Nodes: 100, Percent: true, Active: true}}}
-	f.s = &cluster.Snapshot{Now: now, Names: &resource.Names{}, Pools: []*cluster.Pool{f.pool}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{},
+	f := &fleet{now: now, set: Settings{Nomination: time.Minute},
+		labels: cluster.LabelsOf(map[string]string{"app": "web"})}
+	f.pool = &cluster.Pool{Name: "default", UID: "pool", Policy: cluster.WhenEmptyOrUnderutilized,
+		Catalog:   cluster.NewCatalog(types, offers),
+		NodeClass: cluster.NodeClassState{Ready: true}, Budgets: []cluster.Budget{{Nodes: 100, Percent: true,
+			Active: true}}}
+	f.s = &cluster.Snapshot{Now: now, Names: &resource.Names{}, Pools: []*cluster.Pool{f.pool},
+		InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{},
 		Owners: map[string]cluster.Owner{"web": {UID: "web", Known: true}}}
 	for i, cpu := range []int{2, 4, 4} {
 		f.node(fmt.Sprint("n", i+1), "large")
@@ -50,15 +55,21 @@ func newFleet() *fleet {
 
 // node adds a node of one of the types.
 func (f *fleet) node(name, kind string) *cluster.Claim {
-	t := &f.pool.Catalog.Types[slices.IndexFunc(f.pool.Catalog.Types, func(t cluster.Type) bool { return t.Name == kind })]
+	t := &f.pool.Catalog.Types[slices.IndexFunc(f.pool.Catalog.Types, func(t cluster.Type) bool {
+		return t.Name == kind
+	})]
 	price, _ := f.pool.Catalog.Price(kind, "a", onDemand)
-	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: f.pool.Name, ProviderID: "cloud://" + name, NodeName: name, Created: f.now.Add(-3 * time.Hour),
-		Labels: labelsFor(kind, "a", onDemand), Price: price, LastPodEvent: f.now.Add(-time.Hour), Allocatable: t.Allocatable, Capacity: t.Capacity}
+	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: f.pool.Name, ProviderID: "cloud://" + name,
+		NodeName: name, Created: f.now.Add(-3 * time.Hour),
+		Labels: labelsFor(kind, "a", onDemand), Price: price, LastPodEvent: f.now.Add(-time.Hour),
+		Allocatable: t.Allocatable, Capacity: t.Capacity}
 	for _, done := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
-		c.Conditions = append(c.Conditions, cluster.Condition{Type: done, Status: cluster.True, Since: f.now.Add(-2 * time.Hour)})
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: done, Status: cluster.True,
+			Since: f.now.Add(-2 * time.Hour)})
 	}
 	f.s.Claims = append(f.s.Claims, c)
-	f.s.Nodes = append(f.s.Nodes, &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Ready: true, Ours: true, Allocatable: t.Allocatable,
+	f.s.Nodes = append(f.s.Nodes, &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Ready: true,
+		Ours: true, Allocatable: t.Allocatable,
 		Capacity: t.Capacity, Labels: c.Labels.With(cluster.HostnameLabel, name).With(cluster.PoolLabel, f.pool.Name).
 				With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")})
 	return c
@@ -66,7 +77,8 @@ func (f *fleet) node(name, kind string) *cluster.Claim {
 
 // run adds a pod of the deployment web. Without a node it looks for a place.
 func (f *fleet) run(name, node string, cpu int) *cluster.Pod {
-	p := &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "web", Node: node, Ready: node != "", Phase: "Running", EvictionCost: 1,
+	p := &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "web", Node: node, Ready: node != "",
+		Phase: "Running", EvictionCost: 1,
 		Labels: f.labels, Class: &cluster.PodClass{Key: fmt.Sprint("web", cpu), Terms: []require.Set{nil},
 			Requests: resource.Vector{resource.CPU: int64(cpu) * 1000, resource.Pods: 1}}}
 	if node == "" {
@@ -91,13 +103,15 @@ func (f *fleet) pod(name string) *cluster.Pod {
 // say writes a condition on a claim.
 func (f *fleet) say(claim, kind, reason string, since time.Time) {
 	c := f.claim(claim)
-	c.Conditions = append(c.Conditions, cluster.Condition{Type: kind, Status: cluster.True, Reason: reason, Since: since})
+	c.Conditions = append(c.Conditions, cluster.Condition{Type: kind, Status: cluster.True, Reason: reason,
+		Since: since})
 }
 
 // found is a search's proposal to take a node away whose pods go where it says.
 func (f *fleet) found(node, to string) *Move {
 	c := f.claim(node)
-	m := Move{ID: MoveID(command.Underutilized, []string{ClaimIdentity(c)}), Reason: command.Underutilized, Claims: []string{node}, Before: c.Price}
+	m := Move{ID: MoveID(command.Underutilized, []string{ClaimIdentity(c)}), Reason: command.Underutilized,
+		Claims: []string{node}, Before: c.Price}
 	for _, p := range f.s.Pods {
 		if p.Node == node {
 			m.Evicted++

@@ -14,11 +14,13 @@ import (
 type activeMove struct {
 	id     string
 	reason command.Reason
-	// nodes are those of its nodes that are there and not on their way out; leaving are those that are, as far as they are known.
+	// nodes are those of its nodes that are there and not on their way out; leaving are those that are, as far as they
+	// are known.
 	nodes, leaving []Candidate
 	// fencedAt is when the first of them was fenced; zero for a move that has not begun.
 	fencedAt time.Time
-	// changePending says that something is being done to one of its nodes; unfenced are those whose fence did not go up.
+	// changePending says that something is being done to one of its nodes; unfenced are those whose fence did not go
+	// up.
 	changePending bool
 	unfenced      []int
 	// waiting says that the nodes may not go now and will again, presumably.
@@ -29,10 +31,12 @@ type activeMove struct {
 	isStatic bool
 	// placesOnly moves are of a node that goes already; only places are made for its pods.
 	placesOnly bool
-	// giveUpReason is why the move is given up, if it is; restAfter says that it would fail again if it were tried at once.
+	// giveUpReason is why the move is given up, if it is; restAfter says that it would fail again if it were tried at
+	// once.
 	giveUpReason BlockReason
 	restAfter    bool
-	// expectedPods are pods that have been sent to its nodes and are not there; destinations are where they and its pods go.
+	// expectedPods are pods that have been sent to its nodes and are not there; destinations are where they and its
+	// pods go.
 	expectedPods []*cluster.Pod
 	destinations []destination
 }
@@ -77,7 +81,8 @@ func compareMoves(a, b *activeMove) int {
 	return cmp.Or(a.fencedAt.Compare(b.fencedAt), strings.Compare(a.id, b.id))
 }
 
-// gatherActive finds the moves that are under way. One that touches what the planner has failed on is left to ReopenQuarantined.
+// gatherActive finds the moves that are under way. One that touches what the planner has failed on is left to
+// ReopenQuarantined.
 func (ex *executor) gatherActive() {
 	byID, still := make(map[string]*activeMove), quarantinedMoves(ex.s)
 	for _, c := range ex.s.Claims {
@@ -126,8 +131,10 @@ func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
 		m.changePending = true // it comes back
 		return
 	}
-	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed { // it was to come back, which did not work out at once
-		ex.excluded = append(ex.excluded, excludedNode{m, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)}, BeingDisrupted, true})
+	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
+		// it was to come back, which did not work out at once
+		ex.excluded = append(ex.excluded, excludedNode{m, Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)},
+			BeingDisrupted, true})
 		return
 	}
 	fenced := hasFence(n) && c.Is(cluster.DisruptionReason)

@@ -12,19 +12,21 @@ import (
 // placementCheck checks whether the places that a search has found for the pods of its moves are still free.
 type placementCheck struct {
 	executor *executor
-	// others is what others have taken. hosts are those that take pods now, by name; nil until somebody asks. coming are those with room
-	// that are on their way.
+	// others is what others have taken. hosts are those that take pods now, by name; nil until somebody asks. coming
+	// are those with room that are on their way.
 	others *otherPlacements
 	hosts  map[string]*cluster.Host
 	coming []*cluster.Host
-	// leftovers are the moves of which an earlier try has left replacements that nobody uses: what these cost is to be counted first.
+	// leftovers are the moves of which an earlier try has left replacements that nobody uses: what these cost is to be
+	// counted first.
 	leftovers map[string]bool
 	// promisedHosts are the hosts to which pods go in moves that are under way, or in those that begin.
 	promisedHosts map[string]bool
 }
 
 func (ex *executor) newPlacementCheck() *placementCheck {
-	p := &placementCheck{executor: ex, others: otherPlacementsOf(ex.input.Placement), leftovers: make(map[string]bool), promisedHosts: maps.Clone(ex.otherPodsHosts)}
+	p := &placementCheck{executor: ex, others: otherPlacementsOf(ex.input.Placement), leftovers: make(map[string]bool),
+		promisedHosts: maps.Clone(ex.otherPodsHosts)}
 	p.others.add(ex.requiredPlacement)
 	p.others.add(ex.savingPlacement)
 	for _, m := range ex.ongoing() {
@@ -40,8 +42,9 @@ func (ex *executor) newPlacementCheck() *placementCheck {
 	return p
 }
 
-// stillHolds reports whether all pods of the nodes have the places that the move gives them, and takes these if so; bins are the new
-// nodes among them. Where pods have more to say than how much room they need, only a placement can tell.
+// stillHolds reports whether all pods of the nodes have the places that the move gives them, and takes these if so;
+// bins are the new nodes among them. Where pods have more to say than how much room they need, only a placement can
+// tell.
 func (p *placementCheck) stillHolds(m *Move, candidates []Candidate) (bins []schedule.Bin, ok bool) {
 	at, inBin := make(map[string]string, len(m.Assigned)), make(map[string]bool)
 	for i := range m.Assigned {
@@ -80,18 +83,21 @@ func (p *placementCheck) stillHolds(m *Move, candidates []Candidate) (bins []sch
 	if blocked != nil || p.leftovers[m.ID] || p.executor.isUnbalanced(candidates, a.Saving()) {
 		return nil, false
 	}
-	if along, _ := freeRiders(p.executor.set, candidates, bins, candidateByNode(candidates), partDemand{}); len(along) > 0 { // found out when all is placed once more
+	if along, _ := freeRiders(p.executor.set, candidates, bins, candidateByNode(candidates),
+		partDemand{}); len(along) > 0 {
+		// found out when all is placed once more
 		return nil, false
 	}
 	p.addTaken(taken, seated, bins)
 	return a.Bins, true
 }
 
-// currentPool is the pool of a new node as it is now; nil if it is not the one that it was, does not let the node be made, or
-// bounds what others might have used up.
+// currentPool is the pool of a new node as it is now; nil if it is not the one that it was, does not let the node be
+// made, or bounds what others might have used up.
 func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
 	pool := p.executor.s.Pool(b.Pool.Name)
-	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.IsUsable() || pool.Probing || pool.Limits.Any() {
+	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.IsUsable() ||
+		pool.Probing || pool.Limits.Any() {
 		return nil
 	}
 	for _, pod := range b.Pods {
@@ -107,8 +113,8 @@ func hasNoRules(p *cluster.Pod) bool {
 	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) == 0
 }
 
-// hostWithRoom finds a node that is up and takes pods, with the room that it has left. To save money pods only go to nodes that have been
-// quiet for long enough.
+// hostWithRoom finds a node that is up and takes pods, with the room that it has left. To save money pods only go to
+// nodes that have been quiet for long enough.
 func (p *placementCheck) hostWithRoom(name string) *cluster.Host {
 	p.look()
 	if p.executor.removedNodes[name] {
@@ -139,8 +145,8 @@ func (p *placementCheck) look() {
 	}
 }
 
-// spare reports whether a node is on its way that nobody else needs, and that the pod could have instead of a new one. A search puts nobody
-// there; a placement does.
+// spare reports whether a node is on its way that nobody else needs, and that the pod could have instead of a new one.
+// A search puts nobody there; a placement does.
 func (p *placementCheck) spare(pod *cluster.Pod) bool {
 	p.look()
 	return slices.ContainsFunc(p.coming, func(h *cluster.Host) bool {
@@ -149,7 +155,8 @@ func (p *placementCheck) spare(pod *cluster.Pod) bool {
 }
 
 // addTaken notes what a move has taken.
-func (p *placementCheck) addTaken(taken map[string]resource.Vector, seated map[string][]*cluster.Pod, bins []schedule.Bin) {
+func (p *placementCheck) addTaken(taken map[string]resource.Vector, seated map[string][]*cluster.Pod,
+	bins []schedule.Bin) {
 	for name, need := range taken {
 		p.hosts[name].Free = p.hosts[name].Free.Sub(need)
 	}

@@ -22,7 +22,8 @@ func TestWhenAPlacementIsTakenOver(t *testing.T) {
 	}
 	first := func() asked {
 		return asked{[]string{"a", "b"}, []string{"n1", "n2", "n1"}, []string{"n3"},
-			otherPlacements{placedOn: map[string][]*cluster.Pod{"n4": pods("p")}, handled: map[string]bool{"p": true}}, pods("h"), 1, 1}
+			otherPlacements{placedOn: map[string][]*cluster.Pod{"n4": pods("p")}, handled: map[string]bool{"p": true}},
+			pods("h"), 1, 1}
 	}
 	question := func(a asked) placementQuery {
 		x := &executor{s: &cluster.Snapshot{DemandRev: a.demand, SupplyRev: a.supply}, podsBetweenNodes: a.homeless}
@@ -39,7 +40,9 @@ func TestWhenAPlacementIsTakenOver(t *testing.T) {
 	}{
 		{"nothing", func(a *asked) {}, true},
 		{"the order of nodes that are gone", func(a *asked) { a.gone = []string{"n2", "n1"} }, true},
-		{"other pods with the same UIDs", func(a *asked) { a.homeless, a.room.placedOn["n4"] = pods("h"), pods("p") }, true},
+		{"other pods with the same UIDs", func(a *asked) {
+			a.homeless, a.room.placedOn["n4"] = pods("h"), pods("p")
+		}, true},
 		{"a move", func(a *asked) { a.moves[1] = "c" }, false},
 		{"a node that is gone", func(a *asked) { a.gone = a.gone[:1] }, false},
 		{"a node that takes no pods", func(a *asked) { a.avoid = nil }, false},

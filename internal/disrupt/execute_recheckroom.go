@@ -13,8 +13,10 @@ import (
 // plan that lets them go and this snapshot others may have taken it. departures are the names of the nodes that go;
 // whatever else commands take away is gone, too, what they fence takes no pods, and the pods that have no node yet are
 // where the placement has put them.
-func DeparturesWithoutRoom(s *cluster.Snapshot, set Settings, placed *schedule.Placement, commands []command.Command, departures map[string][]string) map[string]bool {
-	r := &roomRecheck{executor: &executor{s: s, set: set, removedNodes: make(map[string]bool)}, others: decidedPending(s, placed), departureNodes: departures,
+func DeparturesWithoutRoom(s *cluster.Snapshot, set Settings, placed *schedule.Placement, commands []command.Command,
+	departures map[string][]string) map[string]bool {
+	r := &roomRecheck{executor: &executor{s: s, set: set, removedNodes: make(map[string]bool)},
+		others: decidedPending(s, placed), departureNodes: departures,
 		departureOf: make(map[string]string), fenced: make(map[string]bool), staying: make(map[string]bool)}
 	for name, nodes := range departures {
 		for _, n := range nodes {
@@ -95,7 +97,8 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 			closed[claim.Name] = true
 		}
 	}
-	answer := schedule.Place(r.overlayWithout(gone, r.others.placedOn, r.others.handled).WithAvoided(closed), r.set.Schedule)
+	answer := schedule.Place(r.overlayWithout(gone, r.others.placedOn, r.others.handled).WithAvoided(closed),
+		r.set.Schedule)
 	missing := make(map[string]bool)
 	note := func(p *cluster.Pod) {
 		if name := r.departureOf[p.Node]; name != "" && !r.staying[name] {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// Whoever a plan has looked after is not looked after again when it is checked, be it that there was no place for them; but whoever
-// needs no place any more takes up none.
+// Whoever a plan has looked after is not looked after again when it is checked, be it that there was no place for them;
+// but whoever needs no place any more takes up none.
 func TestWhoeverWaitsIsLookedAfterOnce(t *testing.T) {
 	s := quiet(2)
 	class := &cluster.PodClass{Key: "web"}
@@ -26,12 +26,14 @@ func TestWhoeverWaitsIsLookedAfterOnce(t *testing.T) {
 	drained.Unschedulable, drained.Node = false, "n0"
 	s.Claims[0].Deleting = s.Now
 	placed := &schedule.Placement{
-		Assigned: []schedule.Assignment{{Pod: drained, Host: "n1"}, {Pod: wait("seated"), Host: "n1"}, {Pod: &cluster.Pod{UID: "gone", Class: class}, Host: "n1"}},
+		Assigned: []schedule.Assignment{{Pod: drained, Host: "n1"}, {Pod: wait("seated"), Host: "n1"},
+			{Pod: &cluster.Pod{UID: "gone", Class: class}, Host: "n1"}},
 		Bins:     []schedule.Bin{{Pods: []*cluster.Pod{wait("bought for")}}},
 		Unplaced: []schedule.Unplaced{{Pod: wait("hopeless")}},
 	}
 	o := decidedPending(s.Seal(), placed)
-	for name, want := range map[string]bool{"drained": true, "seated": true, "bought for": true, "hopeless": true, "gone": false} {
+	for name, want := range map[string]bool{"drained": true, "seated": true, "bought for": true, "hopeless": true,
+		"gone": false} {
 		if o.handled[name] != want {
 			t.Errorf("%s is looked after: %t, want %t", name, o.handled[name], want)
 		}
@@ -41,7 +43,8 @@ func TestWhoeverWaitsIsLookedAfterOnce(t *testing.T) {
 	}
 }
 
-// Whether moves may go without others is asked again if other nodes are gone than last time: nodes become empty by the clock alone.
+// Whether moves may go without others is asked again if other nodes are gone than last time: nodes become empty by the
+// clock alone.
 func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 	s := quiet(4)
 	s.DemandRev, s.SupplyRev = 7, 7
@@ -51,8 +54,10 @@ func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 	ask := func(gone string) string {
 		x := newExecutor(s, Settings{}, ExecuteInput{})
 		x.removedNodes[gone] = true
-		m := &activeMove{id: "underutilized-a", nodes: []Candidate{{Claim: s.Claims[0], Node: s.Nodes[0], Pool: s.Pools[0]}}}
-		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []Candidate{{Claim: s.Claims[1], Node: s.Nodes[1], Pool: s.Pools[0]}}}}
+		m := &activeMove{id: "underutilized-a", nodes: []Candidate{{Claim: s.Claims[0], Node: s.Nodes[0],
+			Pool: s.Pools[0]}}}
+		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []Candidate{{Claim: s.Claims[1], Node: s.Nodes[1],
+			Pool: s.Pools[0]}}}}
 		x.departures, x.memo = []departure{{moves: []*activeMove{m}}}, &Memo{}
 		x.departable()
 		return x.memo.departures.query.key
@@ -100,7 +105,9 @@ func TestWhoLacksRoom(t *testing.T) {
 			a.commands = append(a.commands, command.DeleteClaim{Claim: "n3", Node: "n3"})
 		}, "m1"},
 		{"there is room, and the claim has gone", func(f *fleet, a *asked) { f.s.Claims = f.s.Claims[1:] }, ""},
-		{"a claim without a node goes", func(f *fleet, a *asked) { a.commands = append(a.commands, command.DeleteClaim{Claim: "other"}) }, ""},
+		{"a claim without a node goes", func(f *fleet, a *asked) {
+			a.commands = append(a.commands, command.DeleteClaim{Claim: "other"})
+		}, ""},
 		{"the room is not up", func(f *fleet, a *asked) { full(f, "n3"); notUp(f.claim("n2")) }, "m1"},
 		{"the room is not there yet", func(f *fleet, a *asked) {
 			full(f, "n2", "n3")
@@ -147,7 +154,8 @@ func TestWhoLacksRoom(t *testing.T) {
 	}
 }
 
-// Where node after node lacks room because others stay, it is not asked about each of them: the later half of those that are left stays.
+// Where node after node lacks room because others stay, it is not asked about each of them: the later half of those
+// that are left stays.
 func TestLongChainsAreCutShort(t *testing.T) {
 	f := shyFleet("b")
 	shy := f.pod("p1").Class

@@ -40,8 +40,9 @@ const (
 	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, unhealthy or near its end
 	ReplacementsLate BlockReason = "ReplacementsLate" // what was to take its place did not come up in time
 	NotDeleted       BlockReason = "NotDeleted"       // what was to take its place is there, but it can't be deleted
-	ManyUnhealthy    BlockReason = "ManyUnhealthy"    // so many nodes of the pool have fallen unhealthy that the cause is elsewhere
-	DryRun           BlockReason = "DryRun"           // the pool only wants to be told
+	// so many nodes of the pool have fallen unhealthy that the cause is elsewhere
+	ManyUnhealthy BlockReason = "ManyUnhealthy"
+	DryRun        BlockReason = "DryRun" // the pool only wants to be told
 )
 
 // defaultReplacementTimeout is how long replacements are awaited if nobody says otherwise.
@@ -99,8 +100,9 @@ func (ex *executor) proceedRequired() {
 	}
 }
 
-// lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without that, too; but a pod that
-// has just been evicted, and which its owner has not made again yet, is one that nobody sees: the place may be meant for it.
+// lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without
+// that, too; but a pod that has just been evicted, and which its owner has not made again yet, is one that nobody sees:
+// the place may be meant for it.
 func (ex *executor) lacksReplacement(m *activeMove) bool {
 	if ex.awaitingReplacements == nil {
 		ex.awaitingReplacements = make(map[string]bool)
@@ -118,7 +120,8 @@ func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int
 	for i := range m.destinations {
 		if n := m.destinations[i].bin; m.destinations[i].distance == atNewNode && !made[n] {
 			made[n] = true
-			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[n], Replaces: m.id, Reason: m.reason})
+			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[n], Replaces: m.id,
+				Reason: m.reason})
 		}
 	}
 }
@@ -142,7 +145,8 @@ func (ex *executor) fence(m *activeMove) {
 
 // isHeldUp reports whether a move can't go on at this moment.
 func (ex *executor) isHeldUp(m *activeMove) bool {
-	return m.changePending || m.waiting || len(m.unfenced) > 0 || ex.fencePending && ex.s.Now.Before(m.fencedAt.Add(fenceSpread))
+	return m.changePending || m.waiting || len(m.unfenced) > 0 || ex.fencePending &&
+		ex.s.Now.Before(m.fencedAt.Add(fenceSpread))
 }
 
 // deleteNodes lets the nodes of a move go, together with those of the departure.
@@ -152,7 +156,8 @@ func (ex *executor) deleteNodes(m *activeMove, departure, message string) {
 	}
 	for i := range m.nodes {
 		c := &m.nodes[i]
-		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Message: message, Departure: departure}
+		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason,
+			Message: message, Departure: departure}
 		if m.reason == command.Unhealthy {
 			condition := ex.unhealthy[c.Claim.Name]
 			cmd.Condition, cmd.Message = condition.policy.Type, condition.message(c.Node)
@@ -210,8 +215,8 @@ func joinNames(names []string) string {
 }
 
 const (
-	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles with
-	// each, up to longestRest; a node that has been at rest for so long begins anew.
+	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles
+	// with each, up to longestRest; a node that has been at rest for so long begins anew.
 	firstRest   = time.Minute
 	longestRest = time.Hour
 )
@@ -221,8 +226,8 @@ func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
 	return nextRestAfter(c.RestUntil, c.Rests, longestRest, now)
 }
 
-// longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If it carries nothing it
-// costs money in vain meanwhile.
+// longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If
+// it carries nothing it costs money in vain meanwhile.
 const longestSavingRest = 10 * time.Minute
 
 // savingRestOf is the same for a node that was fenced to save money and is needed.
@@ -247,5 +252,6 @@ func (ex *executor) reopenNodes(m *activeMove) {
 	for i := range m.nodes {
 		ex.unfence(&m.nodes[i], m.giveUpReason, m.restAfter) // where something is being done that shows first
 	}
-	ex.GivenUp = append(ex.GivenUp, GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(), BlockReason: m.giveUpReason})
+	ex.GivenUp = append(ex.GivenUp, GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(),
+		BlockReason: m.giveUpReason})
 }

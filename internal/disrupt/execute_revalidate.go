@@ -107,12 +107,13 @@ func fillEstimates(s *cluster.Snapshot, c *Candidate) {
 // pdbNeverAllows reports whether a disruption budget of some pod of the node wants all its pods.
 func (ex *executor) pdbNeverAllows(n *cluster.Node) bool {
 	return slices.ContainsFunc(ex.s.PodsOn(n.Name), func(p *cluster.Pod) bool {
-		return p.NeedsNewPlace() && !p.StaysThroughDrain && slices.ContainsFunc(ex.s.PDBsOf(p), (*cluster.PDB).NeverAllows)
+		return p.NeedsNewPlace() && !p.StaysThroughDrain && slices.ContainsFunc(ex.s.PDBsOf(p),
+			(*cluster.PDB).NeverAllows)
 	})
 }
 
-// fitBudgets takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait that it covers
-// only when nodes are back that are out for other reasons.
+// fitBudgets takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait
+// that it covers only when nodes are back that are out for other reasons.
 func (ex *executor) fitBudgets() {
 	for _, m := range ex.moves {
 		if m.giveUpReason != "" {
@@ -170,8 +171,8 @@ func (ex *executor) returnBudget(c *Candidate) {
 	}
 }
 
-// budgetsAllow reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced does not count:
-// it has not gone yet. A node that is unhealthy does not count against others that are.
+// budgetsAllow reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced
+// does not count: it has not gone yet. A node that is unhealthy does not count against others that are.
 func (ex *executor) budgetsAllow(moves ...*activeMove) bool {
 	going := make(map[budgetKey]int)
 	for _, m := range moves {
@@ -203,7 +204,8 @@ func (ex *executor) countDeparted(c *Candidate) {
 	ex.deletedClaims[c.Claim.Name] = true
 }
 
-// unavailableNow is how many of the pool's nodes are out and not just fenced by us. They are counted once; whoever goes after that is added.
+// unavailableNow is how many of the pool's nodes are out and not just fenced by us. They are counted once; whoever goes
+// after that is added.
 func (ex *executor) unavailableNow(p *cluster.Pool, reason command.Reason) int {
 	key := budgetKey{p, reason}
 	if n, counted := ex.unavailable[key]; counted {

@@ -72,9 +72,9 @@ func (ex *executor) mayWaitAll(l *linkedMoves) bool {
 // requestReplacements asks for the new nodes of linked moves if it pays. If it does not, the nodes stay whose pods have
 // no place without them, and the others go on.
 //
-// Where replacements have been made already those are paid for, and more are only made in place of nodes that would have to stay
-// otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give up what was bought
-// for.
+// Where replacements have been made already those are paid for, and more are only made in place of nodes that would
+// have to stay otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give
+// up what was bought for.
 func (ex *executor) requestReplacements(l *linkedMoves) {
 	if !ex.mayWaitAll(l) {
 		return
@@ -105,7 +105,8 @@ func (ex *executor) requestReplacements(l *linkedMoves) {
 	default:
 		for i, n := range l.bins {
 			m := mainMoveOf(l.moves, n)
-			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: a.Bins[i], Replaces: m.id, Reason: m.reason, LinkedWith: l.moves[0].id})
+			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: a.Bins[i], Replaces: m.id,
+				Reason: m.reason, LinkedWith: l.moves[0].id})
 		}
 	}
 }

@@ -17,8 +17,8 @@ type excludedNode struct {
 	restAfter bool
 }
 
-// excludeNodes lets some nodes of a move stay, each for its reason; the others go on without them. A move of which nothing would be left
-// is given up. What was found for many nodes must not fail because of one.
+// excludeNodes lets some nodes of a move stay, each for its reason; the others go on without them. A move of which
+// nothing would be left is given up. What was found for many nodes must not fail because of one.
 func (ex *executor) excludeNodes(m *activeMove, excluded map[int]BlockReason, rest bool) {
 	if len(excluded) == 0 || m.giveUpReason != "" {
 		return
@@ -47,13 +47,14 @@ func (ex *executor) reopenExcluded() {
 	for i := range ex.excluded {
 		out := &ex.excluded[i]
 		if ex.unfence(&out.node, out.reason, out.restAfter) {
-			ex.GivenUp = append(ex.GivenUp, GivenUp{ID: out.move.id, Reason: out.move.reason, Claims: []string{out.node.Claim.Name}, BlockReason: out.reason})
+			ex.GivenUp = append(ex.GivenUp, GivenUp{ID: out.move.id, Reason: out.move.reason,
+				Claims: []string{out.node.Claim.Name}, BlockReason: out.reason})
 		}
 	}
 }
 
-// unfence opens a node again; with rest, no more is tried with it for a while. It is false if something is being done to the node
-// that has yet to show.
+// unfence opens a node again; with rest, no more is tried with it for a while. It is false if something is being done
+// to the node that has yet to show.
 func (ex *executor) unfence(c *Candidate, reason BlockReason, rest bool) bool {
 	if hasCommandUnderWay(ex.s, c.Claim, c.Node) {
 		return false
@@ -150,7 +151,8 @@ func bestToKeep(list []*keepBenefit, missing map[cluster.InterchangeKey]int) int
 	at, most := 0, worth(list[0])
 	for i, a := range list[1:] {
 		w := worth(a)
-		if c := cmp.Or(cmp.Compare(w, most), strings.Compare(list[at].candidate().Claim.Name, a.candidate().Claim.Name)); c > 0 {
+		if c := cmp.Or(cmp.Compare(w, most), strings.Compare(list[at].candidate().Claim.Name,
+			a.candidate().Claim.Name)); c > 0 {
 			at, most = i+1, w
 		}
 	}

@@ -17,7 +17,8 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: n.ProviderID, Price: price}
 		s.Nodes, s.Claims = append(s.Nodes, n), append(s.Claims, c)
 		for i, class := range classes {
-			s.Pods = append(s.Pods, &cluster.Pod{UID: name + string(rune('a'+i)), Name: name, Node: name, Owner: "o", Class: class, Phase: "Running"})
+			s.Pods = append(s.Pods, &cluster.Pod{UID: name + string(rune('a'+i)), Name: name, Node: name, Owner: "o",
+				Class: class, Phase: "Running"})
 		}
 		m.nodes = append(m.nodes, Candidate{Claim: c, Node: n, Pool: s.Pools[0], Price: price})
 	}
@@ -44,7 +45,8 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 	}
 
 	m.destinations[2].distance = atReadyNode
-	if got = x.nodesToKeep(l, atNewNode); len(got) != 2 || got[0].candidate().Claim.Name != "n2" || got[1].candidate().Claim.Name != "n1" {
+	if got = x.nodesToKeep(l, atNewNode); len(got) != 2 || got[0].candidate().Claim.Name != "n2" ||
+		got[1].candidate().Claim.Name != "n1" {
 		t.Errorf("%d nodes stay for two pods, want the cheaper and, for the other pod, the dearer", len(got))
 	}
 	s.Pods[2].Deleting = s.Now
@@ -54,7 +56,8 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 	s.Pods[2].Deleting = time.Time{}
 
 	x.shrinkLinked(l, []moveNode{{m, 1}}, NothingCheaper)
-	if len(m.nodes) != 2 || m.giveUpReason != "" || len(x.excluded) != 1 || x.excluded[0].node.Claim.Name != "n2" || !x.excluded[0].restAfter {
+	if len(m.nodes) != 2 || m.giveUpReason != "" || len(x.excluded) != 1 || x.excluded[0].node.Claim.Name != "n2" ||
+		!x.excluded[0].restAfter {
 		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(m.nodes), m.giveUpReason, x.excluded)
 	}
 	l.replacements = []*cluster.Claim{{Name: "new", Pool: "default", Price: 1}}
@@ -74,7 +77,8 @@ func TestWhatWasMadeInVainGoesAtOnce(t *testing.T) {
 		{"its move goes on", func(s *cluster.Snapshot, c *cluster.Claim) { s.Claims[1].Move = c.Replaces }, false},
 		{"it was made for pods", func(_ *cluster.Snapshot, c *cluster.Claim) { c.Replaces = "" }, false},
 		{"a pod is on its way", func(s *cluster.Snapshot, _ *cluster.Claim) {
-			s.Pods = append(s.Pods, &cluster.Pod{UID: "p", Name: "p", Owner: "o", Class: &cluster.PodClass{Key: "web"}, Phase: "Pending"})
+			s.Pods = append(s.Pods, &cluster.Pod{UID: "p", Name: "p", Owner: "o", Class: &cluster.PodClass{Key: "web"},
+				Phase: "Pending"})
 		}, false},
 		{"a fence is being put up", func(s *cluster.Snapshot, _ *cluster.Claim) {
 			s.InFlight = map[string]bool{command.Fence{Node: "old"}.Key(): true}
@@ -84,11 +88,13 @@ func TestWhatWasMadeInVainGoesAtOnce(t *testing.T) {
 		p := s.Pools[0]
 		p.ConsolidateAfter = cluster.NillableDuration{For: time.Hour}
 		p.Budgets = nil
-		up := []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True},
+		up := []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered,
+			Status: cluster.True},
 			{Type: cluster.Initialized, Status: cluster.True, Since: s.Now.Add(-time.Second)}}
 		for _, name := range []string{"new", "old"} {
 			s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
-			s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: p.Name, ProviderID: "cloud://" + name, Created: s.Now.Add(-time.Minute), Conditions: up})
+			s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: p.Name, ProviderID: "cloud://" + name,
+				Created: s.Now.Add(-time.Minute), Conditions: up})
 		}
 		s.Claims[0].Replaces = MoveID(command.Underutilized, []string{"old"})
 		s.Claims[1].LastPodEvent = s.Now
@@ -118,7 +124,8 @@ func TestWhatARestIsFrom(t *testing.T) {
 		s.Seal()
 		x := &executor{s: s}
 		x.unfence(&Candidate{Claim: c, Node: n, Pool: s.Pools[0]}, NothingCheaper, true)
-		want := command.Unfence{Claim: "n1", Node: "n1", BlockReason: string(NothingCheaper), RestUntil: s.Now.Add(2 * time.Minute), Rests: 2}
+		want := command.Unfence{Claim: "n1", Node: "n1", BlockReason: string(NothingCheaper),
+			RestUntil: s.Now.Add(2 * time.Minute), Rests: 2}
 		if forSaving {
 			want.RestUntil, want.Rests, want.ForSaving = s.Now.Add(time.Hour), 7, true
 		}
@@ -140,7 +147,8 @@ func TestTheNodeThatHelpsMostForItsPriceStays(t *testing.T) {
 		m.destinations = append(m.destinations, destination{pod: p, distance: nowhere})
 	}
 	x := &executor{s: f.s.Seal()}
-	if got := x.nodesToKeep(&linkedMoves{moves: []*activeMove{m}}, nowhere); len(got) != 1 || got[0].candidate().Claim.Name != "n1" {
+	if got := x.nodesToKeep(&linkedMoves{moves: []*activeMove{m}}, nowhere); len(got) != 1 ||
+		got[0].candidate().Claim.Name != "n1" {
 		t.Errorf("%v stay, want n1", got)
 	}
 }

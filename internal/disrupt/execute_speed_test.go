@@ -29,8 +29,10 @@ func exodus(n, leaving int) *cluster.Snapshot {
 			continue
 		}
 		c.Hash, c.Move = "one", MoveID(command.Drifted, []string{c.Name})
-		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Reason: PoolDrifted, Since: s.Now.Add(-time.Hour)},
-			cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Drifted), Since: s.Now.Add(-time.Minute)})
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True,
+			Reason: PoolDrifted, Since: s.Now.Add(-time.Hour)},
+			cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Drifted),
+				Since: s.Now.Add(-time.Minute)})
 		s.Nodes[i].Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 	}
 	s.InFlight["delete/elsewhere"] = true

@@ -92,7 +92,8 @@ func TestSoftEndsAreSpread(t *testing.T) {
 	born := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	quarters := make(map[int]int)
 	for i := range 300 {
-		c := &cluster.Claim{UID: fmt.Sprint("uid", i), Created: born, ExpireAfter: cluster.NillableDuration{For: 24 * time.Hour}}
+		c := &cluster.Claim{UID: fmt.Sprint("uid", i), Created: born,
+			ExpireAfter: cluster.NillableDuration{For: 24 * time.Hour}}
 		at, soft := softExpiryTime(p, c)
 		before := born.Add(24 * time.Hour).Sub(at)
 		if !soft || before > 4*time.Hour || before < time.Hour {

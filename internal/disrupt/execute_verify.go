@@ -39,8 +39,8 @@ const (
 	nowhere                      // nowhere
 )
 
-// verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first; what they
-// leave is for those that go to save money.
+// verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first;
+// what they leave is for those that go to save money.
 func (ex *executor) verify() {
 	var due, saving []*activeMove
 	for _, m := range ex.moves {
@@ -65,8 +65,8 @@ func (ex *executor) verify() {
 	ex.savingPlacement = ex.placeMoves(saving, due, others, &ex.lastMemo.saving, &ex.memo.saving)
 }
 
-// otherPlacements is what other placements of the same plan have decided: pods that count as being on a host, and all those that are
-// looked after.
+// otherPlacements is what other placements of the same plan have decided: pods that count as being on a host, and all
+// those that are looked after.
 type otherPlacements struct {
 	placedOn map[string][]*cluster.Pod
 	handled  map[string]bool
@@ -96,8 +96,10 @@ func (o *otherPlacements) add(p *schedule.Placement) {
 	}
 }
 
-// placeMoves finds places for the pods of some moves, those of the others being gone, too, and tells each move which are its own.
-func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, before, memo *verifiedPlacement) *schedule.Placement {
+// placeMoves finds places for the pods of some moves, those of the others being gone, too, and tells each move which
+// are its own.
+func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, before,
+	memo *verifiedPlacement) *schedule.Placement {
 	if len(moves) == 0 {
 		return nil
 	}
@@ -126,7 +128,8 @@ func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, 
 		avoid = ex.driftedHosts()
 	}
 	overlay := ex.overlayWithout(gone, o.placedOn, cared)
-	memo.query = ex.queryFor(moves, gone, append(avoid, closed...), &otherPlacements{placedOn: o.placedOn, handled: cared})
+	memo.query = ex.queryFor(moves, gone, append(avoid, closed...), &otherPlacements{placedOn: o.placedOn,
+		handled: cared})
 	if memo.query.sameAnswer(&before.query) {
 		memo.placement = before.placement
 	} else {
@@ -139,7 +142,8 @@ func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, 
 }
 
 // overlayWithout is the cluster without the hosts that are gone, and with all that is known to need a place.
-func (ex *executor) overlayWithout(gone []string, on map[string][]*cluster.Pod, cared map[string]bool) *cluster.Overlay {
+func (ex *executor) overlayWithout(gone []string, on map[string][]*cluster.Pod,
+	cared map[string]bool) *cluster.Overlay {
 	ex.countPodsBetweenNodes()
 	return ex.s.Without(gone...).WithPlaced(on, cared).WithExpected(ex.podsBetweenNodes)
 }
@@ -167,8 +171,8 @@ func (ex *executor) leavingAnyway() []string {
 	return out
 }
 
-// placePods places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a place without
-// those.
+// placePods places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a
+// place without those.
 func (ex *executor) placePods(o *cluster.Overlay, closed, avoid []string) schedule.Placement {
 	if len(avoid) > 0 {
 		if p := schedule.Place(o.WithAvoided(setOf(closed, avoid)), ex.set.Schedule); len(p.Unplaced) == 0 {
@@ -202,9 +206,9 @@ func (ex *executor) lateReplacements() []string {
 	return out
 }
 
-// unquietNodes are the nodes that are still being filled, or have been left alone for less than their own consolidateAfter: to save
-// money no pods are moved there. What was made for a move is not asked until that is over; and neither is who has come or gone
-// since the first of the moves began, for that may be their own doing.
+// unquietNodes are the nodes that are still being filled, or have been left alone for less than their own
+// consolidateAfter: to save money no pods are moved there. What was made for a move is not asked until that is over;
+// and neither is who has come or gone since the first of the moves began, for that may be their own doing.
 func (ex *executor) unquietNodes(moves []*activeMove) []string {
 	var since time.Time
 	for _, m := range moves {
@@ -213,7 +217,8 @@ func (ex *executor) unquietNodes(moves []*activeMove) []string {
 	var out []string
 	for _, c := range ex.s.Claims {
 		n := ex.s.NodeOf(c.Name)
-		if n == nil || !c.Is(cluster.Initialized) || len(ex.s.MoveClaims(c.Replaces)) > 0 || IsQuietTarget(ex.s, ex.set, c) {
+		if n == nil || !c.Is(cluster.Initialized) || len(ex.s.MoveClaims(c.Replaces)) > 0 ||
+			IsQuietTarget(ex.s, ex.set, c) {
 			continue
 		}
 		if since.IsZero() || c.Condition(cluster.Initialized).Since.After(since) || c.LastPodEvent.Before(since) {
@@ -282,8 +287,8 @@ func (ex *executor) distanceOf(host string) distance {
 	return atReadyNode
 }
 
-// chosenHosts are the nodes to which pods without a place are nominated that the placement sends elsewhere. kube-scheduler keeps room there for
-// them, or binds them there, until it has seen that the nomination is taken back.
+// chosenHosts are the nodes to which pods without a place are nominated that the placement sends elsewhere.
+// kube-scheduler keeps room there for them, or binds them there, until it has seen that the nomination is taken back.
 func chosenHosts(p *schedule.Placement) map[string]bool {
 	out := make(map[string]bool)
 	note := func(pod *cluster.Pod, host string) {
@@ -305,8 +310,8 @@ func chosenHosts(p *schedule.Placement) map[string]bool {
 	return out
 }
 
-// isKeptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move lets
-// it go.
+// isKeptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move
+// lets it go.
 func (ex *executor) isKeptForOthers(n *cluster.Node) bool {
 	return n.KeptFor != "" && !slices.ContainsFunc(ex.moves, func(m *activeMove) bool { return m.id == n.KeptFor })
 }

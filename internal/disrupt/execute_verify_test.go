@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// Who gets the room if a drifted node (n1) and one that goes to save money (n2) go at the same time: their pods ask for 4 CPUs each, and n3
-// has 4 left.
+// Who gets the room if a drifted node (n1) and one that goes to save money (n2) go at the same time: their pods ask for
+// 4 CPUs each, and n3 has 4 left.
 func TestWhoGetsTheRoom(t *testing.T) {
 	other := func(f *fleet) { f.run("more", "n3", 4) } // takes the room of n3
 	cases := []struct {
@@ -61,7 +61,9 @@ func TestWhoGetsTheRoom(t *testing.T) {
 			f.host("n4").ProviderID = ""
 			other(f)
 		}, ""},
-		{"a node that has another name than its claim is a place", func(f *fleet) { f.node("n4", "medium").Name = "claim-4" }, "delete/n1; delete/n2"},
+		{"a node that has another name than its claim is a place", func(f *fleet) {
+			f.node("n4", "medium").Name = "claim-4"
+		}, "delete/n1; delete/n2"},
 		{"a claim whose node has vanished", func(f *fleet) {
 			f.pool.ConsolidateAfter.For = 5 * time.Minute
 			f.node("n4", "large").LastPodEvent = f.now.Add(-2 * time.Minute)
@@ -71,7 +73,10 @@ func TestWhoGetsTheRoom(t *testing.T) {
 		{"a pod that waits comes before both", func(f *fleet) {
 			f.o.Placement = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: f.run("new", "", 4), Host: "n3"}}}
 		}, "want $2; want $2"},
-		{"a node that is deleted takes nobody", func(f *fleet) { f.node("n4", "large"); f.host("n4").Deleting = f.now }, "delete/n1; want $2"},
+		{"a node that is deleted takes nobody", func(f *fleet) {
+			f.node("n4", "large")
+			f.host("n4").Deleting = f.now
+		}, "delete/n1; want $2"},
 	}
 	for _, c := range cases {
 		f := newFleet()
@@ -110,7 +115,8 @@ func TestAnswersAreTakenOver(t *testing.T) {
 	}{{"nothing", func() {}, true}, {"the pods", func() { f.s.DemandRev++ }, false}} {
 		c.change()
 		_, again := Execute(f.s, f.set, f.o)
-		for i, answers := range [][2]*schedule.Placement{{&first.required.placement, &again.required.placement}, {&first.saving.placement, &again.saving.placement}} {
+		for i, answers := range [][2]*schedule.Placement{{&first.required.placement, &again.required.placement},
+			{&first.saving.placement, &again.saving.placement}} {
 			if got := &answers[0].Assigned[0] == &answers[1].Assigned[0]; got != c.want {
 				t.Errorf("%s has changed: placement %d is taken over: %t, want %t", c.name, i, got, c.want)
 			}
@@ -130,13 +136,18 @@ func TestHowFarAPlaceIs(t *testing.T) {
 		{"a node on its way out", func(f *fleet, x *executor) { f.host("n1").Deleting = f.now }, atComingNode},
 		{"a fenced node", func(f *fleet, x *executor) { taint(f.s, 0) }, atComingNode},
 		{"a node that is not up", func(f *fleet, x *executor) { notUp(f.claim("n1")) }, atComingNode},
-		{"a node that has joined before its claim knows", func(f *fleet, x *executor) { f.host("n1").ProviderID = ""; notUp(f.claim("n1")) }, atComingNode},
+		{"a node that has joined before its claim knows", func(f *fleet, x *executor) {
+			f.host("n1").ProviderID = ""
+			notUp(f.claim("n1"))
+		}, atComingNode},
 		{"a node of others that has joined under the name of a claim", func(f *fleet, x *executor) {
 			f.host("n1").ProviderID, f.host("n1").Ours = "", false
 			notUp(f.claim("n1"))
 		}, atComingNode},
 		{"a node of ours without a claim", func(f *fleet, x *executor) { f.s.Claims = f.s.Claims[1:] }, atComingNode},
-		{"a node of others", func(f *fleet, x *executor) { f.s.Claims, f.host("n1").Ours = f.s.Claims[1:], false }, atReadyNode},
+		{"a node of others", func(f *fleet, x *executor) {
+			f.s.Claims, f.host("n1").Ours = f.s.Claims[1:], false
+		}, atReadyNode},
 		{"a node that is kept for a move", func(f *fleet, x *executor) { f.host("n1").KeptFor = "m" }, atReadyNode},
 		{"a node that is kept for another move, while an interruption is looked at", func(f *fleet, x *executor) {
 			f.host("n1").KeptFor, x.interruptionsOnly, x.moves = "m", true, []*activeMove{{id: "other"}}
@@ -144,7 +155,9 @@ func TestHowFarAPlaceIs(t *testing.T) {
 		{"a node that is kept for the interruption that is looked at", func(f *fleet, x *executor) {
 			f.host("n1").KeptFor, x.interruptionsOnly, x.moves = "m", true, []*activeMove{{id: "m"}}
 		}, atReadyNode},
-		{"a node that is kept for nobody, while an interruption is looked at", func(f *fleet, x *executor) { x.interruptionsOnly = true }, atReadyNode},
+		{"a node that is kept for nobody, while an interruption is looked at", func(f *fleet, x *executor) {
+			x.interruptionsOnly = true
+		}, atReadyNode},
 	}
 	for _, c := range cases {
 		f := newFleet()
@@ -202,15 +215,21 @@ func TestWhatADryRunTells(t *testing.T) {
 		want  string
 	}{
 		{Move{Reason: command.Underutilized, Before: 4, Evicted: 2}, 1,
-			"Dry run: would disrupt the node (Underutilized: its pods fit on nodes that are there); 2 pods would move and $2920.00 a month be saved"},
+			"Dry run: would disrupt the node (Underutilized: its pods fit on nodes that are there); 2 pods would " +
+				"move and $2920.00 a month be saved"},
 		{Move{Reason: command.Underutilized, Before: 4, After: 1, Bins: []schedule.Bin{small}}, 2,
-			"Dry run: would disrupt the node (Underutilized: one cheaper node would take its pods, together with 1 other nodes); 0 pods would move and $2190.00 a month be saved"},
+			"Dry run: would disrupt the node (Underutilized: one cheaper node would take its pods, together with 1 " +
+				"other nodes); 0 pods would move and $2190.00 a month be saved"},
 		{Move{Reason: command.Underutilized, Before: 4, After: 2, Bins: []schedule.Bin{small, small}}, 3,
-			"Dry run: would disrupt the node (Underutilized: 2 cheaper nodes would take its pods, together with 2 other nodes); 0 pods would move and $1460.00 a month be saved"},
+			"Dry run: would disrupt the node (Underutilized: 2 cheaper nodes would take its pods, together with 2 " +
+				"other nodes); 0 pods would move and $1460.00 a month be saved"},
 		{Move{Reason: command.Drifted, Bins: []schedule.Bin{small}}, 1,
-			"Dry run: would disrupt the node (Drifted: it is no longer what its NodePool and NodeClass ask for); 0 pods would move"},
-		{Move{Reason: command.Expired}, 1, "Dry run: would disrupt the node (Expired: it comes to the end of its expireAfter); 0 pods would move"},
-		{Move{Reason: command.Unhealthy}, 1, "Dry run: would disrupt the node (Unhealthy: it is unhealthy); 0 pods would move"},
+			"Dry run: would disrupt the node (Drifted: it is no longer what its NodePool and NodeClass ask for); 0 " +
+				"pods would move"},
+		{Move{Reason: command.Expired}, 1, "Dry run: would disrupt the node (Expired: it comes to the end of its " +
+			"expireAfter); 0 pods would move"},
+		{Move{Reason: command.Unhealthy}, 1, "Dry run: would disrupt the node (Unhealthy: it is unhealthy); 0 pods " +
+			"would move"},
 	} {
 		var r Result
 		var nodes []Candidate

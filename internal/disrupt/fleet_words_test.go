@@ -21,7 +21,8 @@ import (
 // that in zone a and 40 % in zone b.
 func fleetOf(line string) *fleet {
 	f := newFleet()
-	f.s.Claims, f.s.Nodes, f.s.Pods, f.s.EvictedToSave, f.s.EvictionsDropAt = nil, nil, nil, map[string]int{}, map[string]time.Time{}
+	f.s.Claims, f.s.Nodes, f.s.Pods, f.s.EvictedToSave, f.s.EvictionsDropAt = nil, nil, nil, map[string]int{},
+		map[string]time.Time{}
 	f.sells()
 	parts := strings.Split(line, ";")
 	for i, word := range strings.Fields(parts[0]) {
@@ -142,7 +143,8 @@ func (f *fleet) makeNode(name, key, value string) {
 		n.Deleting = f.now
 	case "namesake": // a claim that is being deleted and has no node is called like the node of this one
 		c.Name = "of-" + name
-		f.s.Claims = append(f.s.Claims, &cluster.Claim{Name: name, UID: "uid-other", Pool: c.Pool, Created: c.Created, Deleting: f.now})
+		f.s.Claims = append(f.s.Claims, &cluster.Claim{Name: name, UID: "uid-other", Pool: c.Pool, Created: c.Created,
+			Deleting: f.now})
 	case "fenced":
 		f.fenced(command.Reason(value), name)
 	case "tainted":
@@ -172,7 +174,8 @@ func (f *fleet) makePod(p *cluster.Pod, key, value string) {
 		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
 	case "reserved":
 		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel, require.Only(capacityReserved))}
-	case "spread": // over the zones; with a number over at least so many, with a letter among the pods of that revision only
+	case "spread":
+		// over the zones; with a number over at least so many, with a letter among the pods of that revision only
 		if n, err := strconv.Atoi(value); err == nil {
 			rule.MinDomains = n
 		} else if value != "" {
@@ -244,7 +247,9 @@ func (f *fleet) makePool(p *cluster.Pool, key, value string, number float64) {
 	case "min":
 		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, n)
 	case "reserves": // so many large nodes in zone a
-		o := offering(slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool { return t.Name == "large" }), "large", "a", capacityReserved, 0)
+		o := offering(slices.IndexFunc(p.Catalog.Types, func(t cluster.Type) bool {
+			return t.Name == "large"
+		}), "large", "a", capacityReserved, 0)
 		o.Reservation, o.ReservationLeft = "cr", n
 		p.Catalog = cluster.NewCatalog(p.Catalog.Types, append(slices.Clone(p.Catalog.Offerings), o))
 	case "steps": // a search may take

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// independentPart is a part of a move that has nothing to do with the rest: candidates and new nodes by number, such that pods of these
-// candidates go to these new nodes, or to nodes that are there, and nobody else's do.
+// independentPart is a part of a move that has nothing to do with the rest: candidates and new nodes by number, such
+// that pods of these candidates go to these new nodes, or to nodes that are there, and nobody else's do.
 type independentPart struct{ nodes, bins []int }
 
 // independentParts takes a move apart. of says of which candidate a pod is, below zero for a stranger.
@@ -60,16 +60,17 @@ func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int)
 
 // partDemand is how much is asked of the parts of a move.
 type partDemand struct {
-	// needsSaving asks that what has nothing to do with the rest saves as much as a move by itself has to, and that each candidate costs
-	// more than its pods' share of the new nodes.
+	// needsSaving asks that what has nothing to do with the rest saves as much as a move by itself has to, and that
+	// each candidate costs more than its pods' share of the new nodes.
 	needsSaving bool
 	// needsChoice asks that what takes the place of several nodes is none that could be kept instead.
 	needsChoice bool
 }
 
-// freeRiders finds the candidates that only ride along in a move: what takes their place saves nothing, and others make up for it. They
-// would be disturbed for nothing. stay is why the last of them stays.
-func freeRiders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*cluster.Pod) int, ask partDemand) (out []int, blocked *BlockedNode) {
+// freeRiders finds the candidates that only ride along in a move: what takes their place saves nothing, and others make
+// up for it. They would be disturbed for nothing. stay is why the last of them stays.
+func freeRiders(set Settings, candidates []Candidate, bins []schedule.Bin, of func(*cluster.Pod) int,
+	ask partDemand) (out []int, blocked *BlockedNode) {
 	for _, part := range independentParts(len(candidates), bins, of) {
 		if len(part.bins) == 0 { // nothing takes its place
 			continue
@@ -83,7 +84,8 @@ func freeRiders(set Settings, candidates []Candidate, bins []schedule.Bin, of fu
 			for n, i := range part.nodes {
 				own := priceShare(a.Bins, func(p *cluster.Pod) bool { return of(p) == i })
 				if saving := nodes[n].Price - own; saving < leastSaving {
-					out, blocked = append(out, i), &BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving}
+					out, blocked = append(out, i), &BlockedNode{Reason: NothingCheaper, Saving: saving,
+						CertainSaving: saving}
 				}
 			}
 		}
@@ -102,8 +104,8 @@ func (part *independentPart) of(candidates []Candidate, bins []schedule.Bin) (no
 	return nodes, made
 }
 
-// priceShare is what the new nodes cost for some of their pods: each pays for its share of what is asked for there, on average over
-// the resources.
+// priceShare is what the new nodes cost for some of their pods: each pays for its share of what is asked for there, on
+// average over the resources.
 func priceShare(bins []schedule.Bin, mine func(*cluster.Pod) bool) float64 {
 	sum := 0.0
 	for b := range bins {
@@ -143,7 +145,8 @@ func candidateByNode(candidates []Candidate) func(*cluster.Pod) int {
 }
 
 // freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
-func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode, reason BlockReason) {
+func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode,
+	reason BlockReason) {
 	seated := slices.Clone(bins)
 	for i, n := range l.bins {
 		seated[i].Pods = nil

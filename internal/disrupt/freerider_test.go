@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// Who rides along: in the shop small, medium and large cost $1, $2 and $4. Each case says which nodes go, at which price, and which
-// of their pods, by CPU, go to which new nodes.
+// Who rides along: in the shop small, medium and large cost $1, $2 and $4. Each case says which nodes go, at which
+// price, and which of their pods, by CPU, go to which new nodes.
 func TestWhoRidesAlong(t *testing.T) {
 	type load struct{ node, cpu int }
 	type made struct {
@@ -26,18 +26,26 @@ func TestWhoRidesAlong(t *testing.T) {
 		least        float64
 		strict, mild string
 	}{
-		{"each for a smaller one", []float64{4, 4}, []made{{"small", []load{{0, 1}}}, {"medium", []load{{1, 1}}}}, 0, "[]", "[]"},
-		{"one for its like", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"small", []load{{1, 1}}}}, 0, "[1]", "[1]"},
-		{"one for a dearer one", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"medium", []load{{1, 1}}}}, 0, "[1]", "[1]"},
+		{"each for a smaller one", []float64{4, 4}, []made{{"small", []load{{0, 1}}}, {"medium", []load{{1, 1}}}}, 0,
+			"[]", "[]"},
+		{"one for its like", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"small", []load{{1, 1}}}}, 0,
+			"[1]", "[1]"},
+		{"one for a dearer one", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"medium", []load{{1, 1}}}}, 0,
+			"[1]", "[1]"},
 		{"one that nothing takes the place of", []float64{4, 1}, []made{{"small", []load{{0, 1}}}}, 0, "[]", "[]"},
-		{"one saves too little by itself", []float64{4, 1.05}, []made{{"small", []load{{0, 1}}}, {"small", []load{{1, 1}}}}, 0.1, "[1]", "[]"},
+		{"one saves too little by itself", []float64{4, 1.05}, []made{{"small", []load{{0, 1}}},
+			{"small", []load{{1, 1}}}}, 0.1, "[1]", "[]"},
 		{"two for one", []float64{2, 2}, []made{{"medium", []load{{0, 1}, {1, 1}}}}, 0, "[]", "[]"},
-		{"two for one of which one has most", []float64{1.5, 4}, []made{{"medium", []load{{0, 4}, {1, 1}}}}, 0, "[0]", "[]"},
-		{"pods of one are in both", []float64{4, 1}, []made{{"small", []load{{0, 1}}}, {"small", []load{{0, 1}, {1, 1}}}}, 0, "[]", "[]"},
+		{"two for one of which one has most", []float64{1.5, 4}, []made{{"medium", []load{{0, 4}, {1, 1}}}}, 0,
+			"[0]", "[]"},
+		{"pods of one are in both", []float64{4, 1}, []made{{"small", []load{{0, 1}}},
+			{"small", []load{{0, 1}, {1, 1}}}}, 0, "[]", "[]"},
 		{"a stranger", []float64{4}, []made{{"small", []load{{0, 1}, {7, 1}}}}, 0, "[]", "[]"},
 		{"a stranger is nobody's pod", []float64{4, 1}, []made{{"small", []load{{1, 1}, {7, 1}}}}, 0, "[1]", "[1]"},
-		{"a node that costs nothing and that nothing takes the place of", []float64{4, 0}, []made{{"small", []load{{0, 1}}}}, 0, "[]", "[]"},
-		{"in the order of the nodes", []float64{4, 1, 1}, []made{{"medium", []load{{0, 1}, {2, 3}}}, {"small", []load{{1, 1}}}}, 0,
+		{"a node that costs nothing and that nothing takes the place of", []float64{4, 0},
+			[]made{{"small", []load{{0, 1}}}}, 0, "[]", "[]"},
+		{"in the order of the nodes", []float64{4, 1, 1}, []made{{"medium", []load{{0, 1}, {2, 3}}},
+			{"small", []load{{1, 1}}}}, 0,
 			"[1 2]", "[1]"},
 	}
 	for _, c := range cases {
@@ -57,18 +65,20 @@ func TestWhoRidesAlong(t *testing.T) {
 				bins = append(bins, b)
 			}
 			who := func(enough bool) string {
-				list, _ := freeRiders(Settings{MinSaving: c.least}, nodes, bins, candidateByNode(nodes), partDemand{needsSaving: enough, needsChoice: true})
+				list, _ := freeRiders(Settings{MinSaving: c.least}, nodes, bins, candidateByNode(nodes),
+					partDemand{needsSaving: enough, needsChoice: true})
 				return fmt.Sprint(append([]int{}, list...))
 			}
 			if who(true) != c.strict || who(false) != c.mild {
-				t.Errorf("%s ride along, or %s if it need not be enough; want %s and %s", who(true), who(false), c.strict, c.mild)
+				t.Errorf("%s ride along, or %s if it need not be enough; want %s and %s", who(true), who(false),
+					c.strict, c.mild)
 			}
 		})
 	}
 }
 
-// Each pod pays for its share of a new node: of what is asked for there, on average over the resources. How many pods there are counts
-// only if they ask for nothing else.
+// Each pod pays for its share of a new node: of what is asked for there, on average over the resources. How many pods
+// there are counts only if they ask for nothing else.
 func TestShareOfANewNode(t *testing.T) {
 	ask := func(cpu, memory int64) resource.Vector {
 		return resource.Vector{resource.CPU: cpu, resource.Memory: memory, resource.Pods: 1}
@@ -105,18 +115,22 @@ func TestShareOfANewNode(t *testing.T) {
 	}
 }
 
-// Who rides along in a move is told by the places that its pods were given, not by those that the placement had for pods like them.
+// Who rides along in a move is told by the places that its pods were given, not by those that the placement had for
+// pods like them.
 func TestWhoRidesAlongInAMoveOfTwins(t *testing.T) {
 	f := fleetOf("huge:2 small:2")
 	m := &activeMove{id: f.fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
 	bins := []schedule.Bin{binOf(f.pool, []string{onDemand}, "small"), binOf(f.pool, []string{onDemand}, "small")}
 	for i := range 2 {
-		m.nodes = append(m.nodes, Candidate{Claim: f.s.Claims[i], Node: f.s.Nodes[i], Pool: f.pool, Price: f.s.Claims[i].Price, Evicted: 1})
+		m.nodes = append(m.nodes, Candidate{Claim: f.s.Claims[i], Node: f.s.Nodes[i], Pool: f.pool,
+			Price: f.s.Claims[i].Price, Evicted: 1})
 		m.destinations = append(m.destinations, destination{pod: f.s.Pods[i], distance: atNewNode, bin: i})
 		bins[i].Pods = []*cluster.Pod{f.s.Pods[1-i]}
 	}
-	freeRiders, reason := newExecutor(f.s.Seal(), f.set, f.o).freeRidersOf(&linkedMoves{moves: []*activeMove{m}, bins: []int{0, 1}}, m.nodes, bins)
+	freeRiders, reason := newExecutor(f.s.Seal(), f.set, f.o).freeRidersOf(&linkedMoves{moves: []*activeMove{m},
+		bins: []int{0, 1}}, m.nodes, bins)
 	if len(freeRiders) != 1 || freeRiders[0].candidate().Claim.Name != "n2" || reason != NothingCheaper {
-		t.Errorf("%d nodes ride along (%s), want n2, whose pod would get a node at the same price", len(freeRiders), reason)
+		t.Errorf("%d nodes ride along (%s), want n2, whose pod would get a node at the same price",
+			len(freeRiders), reason)
 	}
 }

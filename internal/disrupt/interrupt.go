@@ -12,20 +12,21 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// defaultInterruptionDrain is how long before its deadline an interrupted node's pods are told to leave at the latest, if nobody
-// says otherwise.
+// defaultInterruptionDrain is how long before its deadline an interrupted node's pods are told to leave at the latest,
+// if nobody says otherwise.
 const defaultInterruptionDrain = 45 * time.Second
 
 // Interrupt sees to the nodes whose instances the cloud takes away, or has given up.
 //
-// Such a node is fenced at once, and in the same moment its pods get places on other nodes, new ones if need be. It goes when
-// every place is up, or when only the time that a drain takes is left before the deadline; one that is of no use any more goes
-// at once. No budget of a pool is asked. What pods say about being disturbed counts until the deadline, as with every node that
-// has one; without a deadline it keeps the node, and so do pods that would find no place elsewhere. A node that is kept is open.
+// Such a node is fenced at once, and in the same moment its pods get places on other nodes, new ones if need be. It
+// goes when every place is up, or when only the time that a drain takes is left before the deadline; one that is of no
+// use any more goes at once. No budget of a pool is asked. What pods say about being disturbed counts until the
+// deadline, as with every node that has one; without a deadline it keeps the node, and so do pods that would find no
+// place elsewhere. A node that is kept is open.
 //
-// Like every move this one is written on the claims: a crash changes nothing. counting says that pods are still being counted:
-// where those go is not known yet, so that no place is safe from them and nodes only go when they have to. The placement is where
-// the pods of such nodes go.
+// Like every move this one is written on the claims: a crash changes nothing. counting says that pods are still being
+// counted: where those go is not known yet, so that no place is safe from them and nodes only go when they have to. The
+// placement is where the pods of such nodes go.
 func Interrupt(s *cluster.Snapshot, set Settings, o ExecuteInput, counting bool) (Result, *schedule.Placement, *Memo) {
 	if !slices.ContainsFunc(s.Claims, (*cluster.Claim).IsInterrupted) {
 		return Result{}, nil, nil
@@ -50,8 +51,8 @@ func Interrupt(s *cluster.Snapshot, set Settings, o ExecuteInput, counting bool)
 	return x.Result, x.requiredPlacement, x.memo
 }
 
-// expectPods counts the pods that the plan sends to a node which the cloud only advises to let go as the node's: up to now it was open to
-// them. They get places elsewhere together with its own, and if there are none it stays.
+// expectPods counts the pods that the plan sends to a node which the cloud only advises to let go as the node's: up to
+// now it was open to them. They get places elsewhere together with its own, and if there are none it stays.
 func (ex *executor) expectPods(moves []*activeMove, o *otherPlacements) {
 	for _, m := range moves {
 		c := &m.nodes[0]
@@ -80,8 +81,8 @@ func leavesInterrupted(c *cluster.Claim) bool {
 	return c.IsInterrupted() && (c.Interruption.IsUrgent() || MoveReason(c.Move) == command.Interrupted)
 }
 
-// latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready; has is false if there
-// is no such time.
+// latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
+// has is false if there is no such time.
 func (ex *executor) latestDrainStart(c *cluster.Claim) (at time.Time, has bool) {
 	i := &c.Interruption
 	switch {
@@ -101,8 +102,8 @@ func (ex *executor) drainLead() time.Duration {
 	return defaultInterruptionDrain
 }
 
-// interruptedMoves lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those whose time is up,
-// and those that have not joined yet, go at once.
+// interruptedMoves lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those
+// whose time is up, and those that have not joined yet, go at once.
 func (ex *executor) interruptedMoves() []*activeMove {
 	var out []*activeMove
 	for _, c := range ex.s.Claims {
@@ -110,7 +111,8 @@ func (ex *executor) interruptedMoves() []*activeMove {
 			continue
 		}
 		m, n := (*activeMove)(nil), ex.s.NodeOf(c.Name)
-		if !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() || ex.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] {
+		if !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() ||
+			ex.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] {
 			m = ex.drainingMove(c, n)
 		} else {
 			m = ex.interruptedMove(c, n)
@@ -121,7 +123,8 @@ func (ex *executor) interruptedMoves() []*activeMove {
 	}
 	slices.SortStableFunc(out, func(a, b *activeMove) int {
 		x, y := a.nodes[0].Claim, b.nodes[0].Claim
-		return cmp.Or(compareDeadlines(x.Interruption.Deadline, y.Interruption.Deadline), strings.Compare(x.Name, y.Name))
+		return cmp.Or(compareDeadlines(x.Interruption.Deadline, y.Interruption.Deadline),
+			strings.Compare(x.Name, y.Name))
 	})
 	return out
 }
@@ -139,8 +142,9 @@ func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMo
 	}
 	ex.wake(at)
 	p := ex.s.Pool(c.Pool)
-	m := &activeMove{id: MoveID(command.Interrupted, []string{ClaimIdentity(c)}), reason: command.Interrupted, isStatic: p != nil && p.Static && ex.input.Static,
-		nodes: []Candidate{{Claim: c, Node: n, Pool: p}}}
+	m := &activeMove{id: MoveID(command.Interrupted, []string{ClaimIdentity(c)}), reason: command.Interrupted,
+		isStatic: p != nil && p.Static && ex.input.Static,
+		nodes:    []Candidate{{Claim: c, Node: n, Pool: p}}}
 	if !has && !ex.mayGoNow(m) {
 		return nil
 	}
@@ -155,29 +159,32 @@ func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMo
 	return m
 }
 
-// drainingMove is about an interrupted node that is being drained already: nothing is left to do for it but to make places ahead for the
-// pods that will be made to leave. It is a move without a name, for nothing begins with it. Nil if its pods may take
-// their time.
+// drainingMove is about an interrupted node that is being drained already: nothing is left to do for it but to make
+// places ahead for the pods that will be made to leave. It is a move without a name, for nothing begins with it. Nil if
+// its pods may take their time.
 func (ex *executor) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove {
 	if n == nil || !c.Interruption.IsUrgent() {
 		return nil
 	}
 	ex.removedNodes[n.Name] = true
 	ex.forcePods(c, n)
-	return &activeMove{reason: command.Interrupted, placesOnly: true, nodes: []Candidate{{Claim: c, Node: n, Pool: ex.s.Pool(c.Pool)}}}
+	return &activeMove{reason: command.Interrupted, placesOnly: true,
+		nodes: []Candidate{{Claim: c, Node: n, Pool: ex.s.Pool(c.Pool)}}}
 }
 
-// neverOpened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The node says so
-// itself: it is opened before its claim is told that it is registered.
+// neverOpened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The
+// node says so itself: it is opened before its claim is told that it is registered.
 func neverOpened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 	if n == nil {
 		return true
 	}
 	opening := c.Is(cluster.Registered) || s.InFlight[command.Register{Claim: c.Name}.Key()]
-	return !opening && n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) && !slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
+	return !opening && n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) &&
+		!slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
 }
 
-// MustGoNow reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no pods.
+// MustGoNow reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no
+// pods.
 func MustGoNow(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {
 	x := &executor{s: s, set: set}
 	at, has := x.latestDrainStart(c)
@@ -201,7 +208,8 @@ func (ex *executor) interruptionEnd(c *cluster.Claim) time.Time {
 		return at
 	}
 	i := &c.Interruption
-	if own := ex.s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace && own.Before(i.Deadline) {
+	if own := ex.s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace &&
+		own.Before(i.Deadline) {
 		return own
 	}
 	if i.Force {
@@ -210,9 +218,9 @@ func (ex *executor) interruptionEnd(c *cluster.Claim) time.Time {
 	return i.Deadline
 }
 
-// forcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget, say that they
-// don't: they need other places, too. As long as there is more time than a new node may take to come up, none is made: it would
-// stand there empty.
+// forcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget,
+// say that they don't: they need other places, too. As long as there is more time than a new node may take to come up,
+// none is made: it would stand there empty.
 func (ex *executor) forcePods(c *cluster.Claim, n *cluster.Node) {
 	end := ex.interruptionEnd(c)
 	for _, p := range ex.s.PodsOn(n.Name) {
@@ -242,7 +250,8 @@ func (ex *executor) needsPlace(p *cluster.Pod) bool {
 	return ex.s.NeedsNewPlace(p) || ex.forcedPods[p.UID]
 }
 
-// mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it already.
+// mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it
+// already.
 func (ex *executor) mayGoNow(m *activeMove) bool {
 	c := &m.nodes[0]
 	if MoveReason(c.Claim.Move) == command.Interrupted {
@@ -257,7 +266,8 @@ func (ex *executor) mayGoNow(m *activeMove) bool {
 	return stay == nil
 }
 
-// proceedInterrupted fences the nodes, asks for what their pods need, and lets those go whose pods all have a place that is up.
+// proceedInterrupted fences the nodes, asks for what their pods need, and lets those go whose pods all have a place
+// that is up.
 func (ex *executor) proceedInterrupted(counting bool) {
 	made := make(map[int]bool)
 	missing := make(map[*cluster.Pool][]*activeMove)
@@ -283,7 +293,8 @@ func (ex *executor) proceedInterrupted(counting bool) {
 			}
 		}
 		switch {
-		case ex.s.IsLeftAlone(c.Claim): // some of its pods may have no place that anybody could find: it goes when its time is up
+		case ex.s.IsLeftAlone(c.Claim):
+			// some of its pods may have no place that anybody could find: it goes when its time is up
 		case farthest == atReadyNode && !m.hasNotBegun() && !m.waiting && !counting && !ex.lacksReplacement(m):
 			ex.deleteInterrupted(c.Claim, c.Node, m.id, ex.describeDestinations(m))
 		case m.isStatic && !m.hasNotBegun() && replaced == nil:
@@ -300,14 +311,16 @@ func (ex *executor) proceedInterrupted(counting bool) {
 	}
 }
 
-// isStranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take the node's place
-// could not be had, or others have taken it.
+// isStranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take
+// the node's place could not be had, or others have taken it.
 func (ex *executor) isStranded(m *activeMove, farthest distance) bool {
 	c := &m.nodes[0]
-	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() && !hasCommandUnderWay(ex.s, c.Claim, c.Node)
+	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() && !hasCommandUnderWay(ex.s,
+		c.Claim, c.Node)
 }
 
-// farthestOf is how far the last place of an interrupted node's pods is; in a static pool it is another node that counts.
+// farthestOf is how far the last place of an interrupted node's pods is; in a static pool it is another node that
+// counts.
 func (ex *executor) farthestOf(m *activeMove, replaced *cluster.Claim) distance {
 	switch {
 	case !m.isStatic:
@@ -322,7 +335,8 @@ func (ex *executor) farthestOf(m *activeMove, replaced *cluster.Claim) distance 
 // that is looked at once more before it is done.
 func (ex *executor) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
 	i := &c.Interruption
-	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure, Deadline: ex.interruptionEnd(c)}
+	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure,
+		Deadline: ex.interruptionEnd(c)}
 	if n != nil {
 		cmd.Node = n.Name
 		ex.removedNodes[n.Name] = true

@@ -20,7 +20,8 @@ func (f *fleet) warned(name string, left time.Duration) *cluster.Claim {
 	return c
 }
 
-// What becomes of n1, which the cloud takes away in ten minutes or only advises to let go. Its pod has room on n2 and n3.
+// What becomes of n1, which the cloud takes away in ten minutes or only advises to let go. Its pod has room on n2 and
+// n3.
 func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 	fenced := func(f *fleet) { f.fenced(command.Interrupted, "n1") }
 	full := func(f *fleet) { f.run("x", "n2", 4); f.run("y", "n3", 4) }
@@ -32,9 +33,13 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 	}{
 		{"it is fenced", func(f *fleet) {}, begins, begins, begins},
 		{"it is fenced, and goes", fenced, "delete/n1", "delete/n1", ""},
-		{"a replacement is on its way", func(f *fleet) { fenced(f); notUp(f.replaced(f.claim("n1").Move, "new", "small")) }, "", "", ""},
+		{"a replacement is on its way", func(f *fleet) {
+			fenced(f)
+			notUp(f.replaced(f.claim("n1").Move, "new", "small"))
+		}, "", "", ""},
 		{"there is no room", func(f *fleet) { fenced(f); full(f) }, "want $1", "want $1", "want $1"},
-		{"there is no room, and it is not fenced yet", full, begins + "; want $1", begins + "; want $1", begins + "; want $1"},
+		{"there is no room, and it is not fenced yet", full, begins + "; want $1", begins + "; want $1", begins +
+			"; want $1"},
 		{"pods have nowhere to go", func(f *fleet) { full(f); f.pool.NodeClass.Ready = false }, begins, "", begins},
 		{"pods have nowhere to go any more", func(f *fleet) { fenced(f); full(f); f.pool.NodeClass.Ready = false }, "",
 			"unfence/n1: PodsStranded, rests; give up n1: PodsStranded", ""},
@@ -46,7 +51,8 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"one pod has nowhere to go any more, and another needs a new node", func(f *fleet) {
 			fenced(f)
 			full(f)
-			f.run("far", "n1", 1).Class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only("elsewhere"))}
+			f.run("far", "n1", 1).Class.Terms = []require.Set{require.Set{}.With(cluster.ZoneLabel,
+				require.Only("elsewhere"))}
 		}, "want $1", "unfence/n1: PodsStranded, rests; give up n1: PodsStranded", "want $1"},
 		{"its pool is gone", func(f *fleet) { f.claim("n1").Pool = "gone" }, begins, "", begins},
 		{"a pod says no", func(f *fleet) { f.pod("p1").DoNotDisrupt = true }, begins, "", begins},
@@ -57,27 +63,55 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"it is being deleted", func(f *fleet) { fenced(f); f.s.InFlight["delete/n1"] = true }, "", "", ""},
 		{"its node is on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", "", ""},
 		{"it is only expected", func(f *fleet) { f.claim("n1").Expected = true }, "", "", ""},
-		{"the planner fails on it", func(f *fleet) { f.s.Quarantine.Claims = map[string]cluster.Failure{"n1": {}} }, begins, "", begins},
-		{"no node has come", func(f *fleet) { f.s.Nodes, f.s.Pods = f.s.Nodes[1:], f.s.Pods[1:]; f.claim("n1").Conditions = nil }, "delete/n1", "", "delete/n1"},
-		{"it has not been opened", func(f *fleet) { f.closed(); f.s.Pods = f.s.Pods[1:] }, "delete/n1", "", "delete/n1"},
+		{"the planner fails on it", func(f *fleet) {
+			f.s.Quarantine.Claims = map[string]cluster.Failure{"n1": {}}
+		}, begins, "", begins},
+		{"no node has come", func(f *fleet) {
+			f.s.Nodes, f.s.Pods = f.s.Nodes[1:], f.s.Pods[1:]
+			f.claim("n1").Conditions = nil
+		}, "delete/n1", "", "delete/n1"},
+		{"it has not been opened", func(f *fleet) {
+			f.closed()
+			f.s.Pods = f.s.Pods[1:]
+		}, "delete/n1", "", "delete/n1"},
 		{"it has not been opened, but a pod is there", func(f *fleet) { f.closed() }, begins, "", begins},
-		{"it is being opened just now", func(f *fleet) { f.closed(); f.s.Pods = f.s.Pods[1:]; f.s.InFlight["register/n1"] = true }, begins, "", begins},
+		{"it is being opened just now", func(f *fleet) {
+			f.closed()
+			f.s.Pods = f.s.Pods[1:]
+			f.s.InFlight["register/n1"] = true
+		}, begins, "", begins},
 		{"it has been opened", func(f *fleet) {
 			f.closed()
 			f.claim("n1").Conditions = f.node("x", "small").Conditions
 			f.s.Pods = f.s.Pods[1:]
 		}, begins, begins, begins},
-		{"it came without the taint", func(f *fleet) { f.closed(); f.host("n1").Taints = nil; f.s.Pods = f.s.Pods[1:] }, begins, "", begins},
+		{"it came without the taint", func(f *fleet) {
+			f.closed()
+			f.host("n1").Taints = nil
+			f.s.Pods = f.s.Pods[1:]
+		}, begins, "", begins},
 		{"it is drained already, and there is no room for a pod that has to leave", func(f *fleet) {
 			f.claim("n1").Deleting = f.now
 			f.pod("p1").DoNotDisrupt = true
 			f.guard(0, 5, 5)
 			full(f)
 		}, "want $1", "", "want $1"},
-		{"a static pool: there is one in its place", func(f *fleet) { f.static1(); fenced(f); f.replaced(f.claim("n1").Move, "new", "small") }, "delete/n1", "delete/n1", ""},
-		{"a static pool: one is on its way", func(f *fleet) { f.static1(); fenced(f); notUp(f.replaced(f.claim("n1").Move, "new", "small")) }, "", "", ""},
+		{"a static pool: there is one in its place", func(f *fleet) {
+			f.static1()
+			fenced(f)
+			f.replaced(f.claim("n1").Move, "new", "small")
+		}, "delete/n1", "delete/n1", ""},
+		{"a static pool: one is on its way", func(f *fleet) {
+			f.static1()
+			fenced(f)
+			notUp(f.replaced(f.claim("n1").Move, "new", "small"))
+		}, "", "", ""},
 		{"a static pool: one is asked for", func(f *fleet) { f.static1(); fenced(f) }, "want $1", "want $1", "want $1"},
-		{"a static pool without the gate: pods have room elsewhere", func(f *fleet) { f.static1(); f.o.Static = false; fenced(f) }, "delete/n1", "delete/n1", ""},
+		{"a static pool without the gate: pods have room elsewhere", func(f *fleet) {
+			f.static1()
+			f.o.Static = false
+			fenced(f)
+		}, "delete/n1", "delete/n1", ""},
 	}
 	for _, c := range cases {
 		for _, how := range []struct {
@@ -85,7 +119,8 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 			left     time.Duration
 			counting bool
 			want     string
-		}{{"with a deadline", 10 * time.Minute, false, c.want}, {"advised", 0, false, c.advised}, {"with a deadline, while pods are counted", 10 * time.Minute, true, c.counts}} {
+		}{{"with a deadline", 10 * time.Minute, false, c.want}, {"advised", 0, false, c.advised},
+			{"with a deadline, while pods are counted", 10 * time.Minute, true, c.counts}} {
 			f := newFleet()
 			f.warned("n1", how.left)
 			c.change(f)
@@ -97,8 +132,8 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 	}
 }
 
-// n1 is interrupted, and its pod has room on n2. A pod that waits was nominated to n2: as long as kube-scheduler keeps the room for it, or binds it
-// there, n1 stays, wherever the plan sends the pod.
+// n1 is interrupted, and its pod has room on n2. A pod that waits was nominated to n2: as long as kube-scheduler keeps
+// the room for it, or binds it there, n1 stays, wherever the plan sends the pod.
 func TestAnInterruptedNodeWaitsForNominationsToBeTakenBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		nominated string
@@ -157,9 +192,15 @@ func TestWhenAnInterruptedNodeHasToGo(t *testing.T) {
 		end    time.Duration // after now
 	}{
 		{"long before the deadline", func(f *fleet, c *cluster.Claim) {}, false, 10 * time.Minute},
-		{"just enough time is left", func(f *fleet, c *cluster.Claim) { f.warned("n1", 45*time.Second) }, true, 45 * time.Second},
-		{"a little more time is left", func(f *fleet, c *cluster.Claim) { f.warned("n1", 46*time.Second) }, false, 46 * time.Second},
-		{"people want more time for it", func(f *fleet, c *cluster.Claim) { f.set.InterruptionDrain = 10 * time.Minute }, true, 10 * time.Minute},
+		{"just enough time is left", func(f *fleet, c *cluster.Claim) {
+			f.warned("n1", 45*time.Second)
+		}, true, 45 * time.Second},
+		{"a little more time is left", func(f *fleet, c *cluster.Claim) {
+			f.warned("n1", 46*time.Second)
+		}, false, 46 * time.Second},
+		{"people want more time for it", func(f *fleet, c *cluster.Claim) {
+			f.set.InterruptionDrain = 10 * time.Minute
+		}, true, 10 * time.Minute},
 		{"it is of no use any more", func(f *fleet, c *cluster.Claim) { c.Interruption.Force = true }, true, 0},
 		{"its own grace is shorter", func(f *fleet, c *cluster.Claim) {
 			f.warned("n1", 45*time.Second)
@@ -223,10 +264,11 @@ func TestTheMostUrgentGetsTheRoom(t *testing.T) {
 	}
 }
 
-// The pods of a static pool's node that is advised to go will need places, too, until another node is there for them: n3 has room for one
-// pod, which is not promised to that of n2.
+// The pods of a static pool's node that is advised to go will need places, too, until another node is there for them:
+// n3 has room for one pod, which is not promised to that of n2.
 func TestPodsOfAdvisedStaticNodesCount(t *testing.T) {
-	for advised, want := range map[bool]string{false: "fence/n2; begin n2 $4", true: "fence/n1; fence/n2; begin n1 $4; begin n2 $4; want $2"} {
+	for advised, want := range map[bool]string{false: "fence/n2; begin n2 $4", true: "fence/n1; fence/n2; begin n1 " +
+		"$4; begin n2 $4; want $2"} {
 		f := newFleet()
 		b := f.poolOf("b")
 		b.Static, b.Replicas, f.o.Static = true, 1, true

@@ -143,7 +143,8 @@ func TestWhatBecomesOfMoves(t *testing.T) {
 			"fence/n1; fence/n2; begin n1 $1; begin n2 $2"},
 		{"a node that is not ours takes pods of what was found", "large:2,5 large:1 large:1; n2 foreign; all found x",
 			"fence/n3; fence/n1; begin n3 $4; begin n1 $3; want $1; new small|medium for p1; kept for web2: 1"},
-		{"pods of a move that saves money don't go to a node of ours that has lost its claim", "medium:1 huge:; n2 orphaned; n1 move Underutilized",
+		{"pods of a move that saves money don't go to a node of ours that has lost its claim", "medium:1 huge:; n2 " +
+			"orphaned; n1 move Underutilized",
 			"want $1; new small for p1; kept for web1: 1; look again in 9m0s"},
 		{"they go to a node of others", "medium:1 huge:; n2 foreign; n1 move Underutilized",
 			"delete/n1; n1 goes: its pods fit on nodes that are there, which saves $2.000 an hour"},
@@ -171,7 +172,8 @@ func TestWhatBecomesOfMoves(t *testing.T) {
 		{"a sick node that no budget allows", "large: huge: medium: huge:; all budget 0; n4 sick 30m",
 			"tell Node n4: the disruption budgets of NodePool default allow no more nodes to be replaced now; " +
 				"tell NodeClaim n4: the disruption budgets of NodePool default allow no more nodes to be replaced now; " +
-				"tell NodePool default: the disruption budgets of NodePool default allow no more nodes to be replaced now"},
+				"tell NodePool default: the disruption budgets of NodePool default allow no more nodes to be " +
+				"replaced now"},
 		{"a drifted node of a static pool gets a new one with seats for its pods",
 			"large:1; n1 drifted; n1 move Drifted; all static 2",
 			"want $1; new small|medium|large|huge for ; kept for web1: 1; look again in 9m0s"},
@@ -200,7 +202,8 @@ func TestWhatIsDoneAboutInterruptedNodes(t *testing.T) {
 				"it has no pods that move; in 2m0s; look again in 1m15s"},
 		{"a node of a static pool", "huge:; all static 2; n1 warned 2m",
 			"fence/n1; begin n1 $6; look again in 1m15s"},
-		{"a node of a static pool that can't be read", "huge:; all static 2; all unreadable x; n1 move Interrupted; n1 warned 2m",
+		{"a node of a static pool that can't be read", "huge:; all static 2; all unreadable x; n1 move Interrupted; " +
+			"n1 warned 2m",
 			"look again in 1m15s"},
 		{"a node that is being deleted", "large:1; n1 warned 30s; n1 deleted; all placed x",
 			""},

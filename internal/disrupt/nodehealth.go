@@ -38,7 +38,8 @@ func (h *NodeHealth) Grace(c *cluster.Claim) (grace time.Duration, has bool) {
 	for _, policy := range h.set.Policies {
 		for _, cond := range n.Conditions {
 			condition := unhealthyCondition{policy, cond.Since}
-			if !policy.HasGrace || cond.Type != policy.Type || cond.Status != policy.Status || h.s.Now.Before(condition.dueAt()) {
+			if !policy.HasGrace || cond.Type != policy.Type || cond.Status != policy.Status ||
+				h.s.Now.Before(condition.dueAt()) {
 				continue
 			}
 			if !has || policy.Grace < grace {

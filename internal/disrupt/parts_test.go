@@ -29,10 +29,12 @@ func TestSizesOfWorkloads(t *testing.T) {
 	for _, name := range []string{"d", "e"} { // one of them is about to go
 		add(name, func(p *cluster.Pod) { p.Owner = "single" })
 	}
-	h.s.Owners["unknown"], h.s.Owners["none"] = cluster.Owner{UID: "unknown", Desired: 9}, cluster.Owner{UID: "none", Known: true}
+	h.s.Owners["unknown"], h.s.Owners["none"] = cluster.Owner{UID: "unknown", Desired: 9}, cluster.Owner{UID: "none",
+		Known: true}
 	h.s.Owners["single"] = cluster.Owner{UID: "single", Known: true, Desired: 1}
 	rates := NewEvictionRates(h.s.Seal(), h.set)
-	for owner, want := range map[string]int{"deploy": 2, "loose": 3, "stateful": 1, "single": 1, "unknown": 1, "none": 1, "stranger": 1} {
+	for owner, want := range map[string]int{"deploy": 2, "loose": 3, "stateful": 1, "single": 1, "unknown": 1,
+		"none": 1, "stranger": 1} {
 		if got := rates.workloadSize(owner); got != want {
 			t.Errorf("%s has %d pods, want %d", owner, got, want)
 		}
@@ -50,22 +52,33 @@ func TestWhatAReplacementCosts(t *testing.T) {
 		want   string
 	}{
 		{"its claim says", func(f *fleet, c *cluster.Claim) { c.Price = 7 }, "7 true"},
-		{"its claim says, and the pool is gone", func(f *fleet, c *cluster.Claim) { c.Price, c.Pool = 7, "gone" }, "7 true"},
+		{"its claim says, and the pool is gone", func(f *fleet, c *cluster.Claim) {
+			c.Price, c.Pool = 7, "gone"
+		}, "7 true"},
 		{"the pool is gone", func(f *fleet, c *cluster.Claim) { c.Pool = "gone" }, "0 false"},
 		{"the catalog is not known", func(f *fleet, c *cluster.Claim) { f.pool.Catalog = nil }, "0 false"},
-		{"it is known what it is", func(f *fleet, c *cluster.Claim) { c.Labels = labelsFor("medium", "a", onDemand) }, "2 true"},
-		{"nobody sells what it is", func(f *fleet, c *cluster.Claim) { c.Labels = labelsFor("tiny", "a", onDemand) }, "0 false"},
+		{"it is known what it is", func(f *fleet, c *cluster.Claim) {
+			c.Labels = labelsFor("medium", "a", onDemand)
+		}, "2 true"},
+		{"nobody sells what it is", func(f *fleet, c *cluster.Claim) {
+			c.Labels = labelsFor("tiny", "a", onDemand)
+		}, "0 false"},
 		{"only its type is known", func(f *fleet, c *cluster.Claim) {
 			c.Labels, c.Requirements = cluster.Labels{}.With(cluster.InstanceTypeLabel, "large"), only("large")
 		}, "4 true"},
 		{"it may be anything", func(f *fleet, c *cluster.Claim) {}, "1 true"},
-		{"it may be medium or large", func(f *fleet, c *cluster.Claim) { c.Requirements = only("medium", "large") }, "2 true"},
-		{"it may be nothing that is sold", func(f *fleet, c *cluster.Claim) { c.Requirements = only("tiny") }, "0 false"},
+		{"it may be medium or large", func(f *fleet, c *cluster.Claim) {
+			c.Requirements = only("medium", "large")
+		}, "2 true"},
+		{"it may be nothing that is sold", func(f *fleet, c *cluster.Claim) {
+			c.Requirements = only("tiny")
+		}, "0 false"},
 		{"what it may be is sold out", func(f *fleet, c *cluster.Claim) {
 			f.pool.Catalog = f.pool.Catalog.Without(func(o *cluster.Offering) bool { return o.Price < 4 })
 		}, "4 true"},
 		{"a label that only the claim has", func(f *fleet, c *cluster.Claim) {
-			c.Labels, c.Requirements = cluster.Labels{}.With("team", "red"), require.Set{}.With("team", require.Only("red"))
+			c.Labels, c.Requirements = cluster.Labels{}.With("team", "red"), require.Set{}.With("team",
+				require.Only("red"))
 		}, "1 true"},
 	} {
 		f := newFleet()
@@ -79,8 +92,8 @@ func TestWhatAReplacementCosts(t *testing.T) {
 	}
 }
 
-// Which nodes count as gone when moves are looked at: those that other parts of the plan take away, and those that are fenced in no
-// move, unless the plan opens them.
+// Which nodes count as gone when moves are looked at: those that other parts of the plan take away, and those that are
+// fenced in no move, unless the plan opens them.
 func TestWhoIsGone(t *testing.T) {
 	ours := func(f *fleet) {
 		taint(f.s, 0)
@@ -93,18 +106,27 @@ func TestWhoIsGone(t *testing.T) {
 	}{
 		{"nothing", func(f *fleet) {}, false},
 		{"fenced by us", ours, true},
-		{"fenced by us, and opened by the plan", func(f *fleet) { ours(f); f.o.Commands = []command.Command{command.Unfence{Node: "n1"}} }, false},
+		{"fenced by us, and opened by the plan", func(f *fleet) {
+			ours(f)
+			f.o.Commands = []command.Command{command.Unfence{Node: "n1"}}
+		}, false},
 		{"fenced by us for a move", func(f *fleet) { f.fenced(command.Drifted, "n1") }, false},
 		{"fenced by somebody else", func(f *fleet) { taint(f.s, 0) }, false},
-		{"interrupted", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true} }, true},
+		{"interrupted", func(f *fleet) {
+			f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true}
+		}, true},
 		{"advised", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"} }, false},
 		{"advised, and in a move for that", func(f *fleet) {
 			f.claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"}
 			f.fenced(command.Interrupted, "n1")
 		}, true},
 		{"fenced by the plan", func(f *fleet) { f.o.Commands = []command.Command{command.Fence{Node: "n1"}} }, true},
-		{"the plan deletes a claim without a node", func(f *fleet) { f.o.Commands = []command.Command{command.DeleteClaim{Claim: "other"}} }, false},
-		{"deleted by the plan", func(f *fleet) { f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}} }, true},
+		{"the plan deletes a claim without a node", func(f *fleet) {
+			f.o.Commands = []command.Command{command.DeleteClaim{Claim: "other"}}
+		}, false},
+		{"deleted by the plan", func(f *fleet) {
+			f.o.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
+		}, true},
 	} {
 		f := newFleet()
 		c.change(f)
@@ -145,16 +167,23 @@ func TestWhatIsWithdrawn(t *testing.T) {
 			c.Conditions = c.Conditions[:3]
 		}, opens, opens},
 		{"two moves", func(f *fleet) { f.fenced(command.Expired, "n2") }, opens,
-			"unfence/n1: PlannerFails, rests; unfence/n2: PlannerFails, rests; give up n1: PlannerFails; give up n2: PlannerFails"},
-		{"a fence of no move", func(f *fleet) { f.claim("n1").Move = "" }, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
-		{"only the reason is written", func(f *fleet) { f.claim("n1").Move, f.host("n1").Taints = "", nil }, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
+			"unfence/n1: PlannerFails, rests; unfence/n2: PlannerFails, rests; give up n1: PlannerFails; give up n2: " +
+				"PlannerFails"},
+		{"a fence of no move", func(f *fleet) {
+			f.claim("n1").Move = ""
+		}, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
+		{"only the reason is written", func(f *fleet) {
+			f.claim("n1").Move, f.host("n1").Taints = "", nil
+		}, "unfence/n1: PlannerFails, rests", "unfence/n1: PlannerFails, rests"},
 		{"a node that is not fenced", func(f *fleet) {
 			f.claim("n1").Move, f.host("n1").Taints = "", nil
 			c := f.claim("n1")
 			c.Conditions = c.Conditions[:3]
 		}, "", ""},
 		{"a sick node", func(f *fleet) { f.claim("n1").Move = "unhealthy-x" }, "", ""},
-		{"a node that is interrupted", func(f *fleet) { f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true} }, "", ""},
+		{"a node that is interrupted", func(f *fleet) {
+			f.claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true}
+		}, "", ""},
 		{"a node that was advised to go", func(f *fleet) { f.claim("n1").Move = "interrupted-x" }, "", ""},
 		{"a claim on its way out", func(f *fleet) { f.claim("n1").Deleting = f.now }, "", ""},
 		{"a node on its way out", func(f *fleet) { f.host("n1").Deleting = f.now }, "", ""},
@@ -172,7 +201,8 @@ func TestWhatIsWithdrawn(t *testing.T) {
 	}
 }
 
-// What a pool that balances makes of a move: the part of its price that is saved, over the part of it that is disturbed.
+// What a pool that balances makes of a move: the part of its price that is saved, over the part of it that is
+// disturbed.
 func TestWhenAMoveIsBalanced(t *testing.T) {
 	whole := PoolTotal{Price: 10, Cost: 10}
 	for _, c := range []struct {
@@ -180,7 +210,8 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 		saving, cost float64
 		want         float64
 	}{
-		{whole, 1, 2, 0.5}, {whole, 2, 1, 2}, {whole, 0, 1, 0}, {whole, -1, 1, 0}, {whole, 1, 0, 0}, {PoolTotal{Price: 0, Cost: 10}, 1, 1, 0}, {PoolTotal{Price: 10}, 1, 1, 0},
+		{whole, 1, 2, 0.5}, {whole, 2, 1, 2}, {whole, 0, 1, 0}, {whole, -1, 1, 0}, {whole, 1, 0, 0},
+		{PoolTotal{Price: 0, Cost: 10}, 1, 1, 0}, {PoolTotal{Price: 10}, 1, 1, 0},
 	} {
 		if got := c.total.Score(c.saving, c.cost); got != c.want {
 			t.Errorf("%+v saves %g and costs %g: %g, want %g", c.total, c.saving, c.cost, got, c.want)
@@ -188,20 +219,24 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 	}
 	a, b := &cluster.Pool{Name: "a", Policy: cluster.Balanced}, &cluster.Pool{Name: "b", Policy: cluster.Balanced}
 	goes := func(p *cluster.Pool, price, cost float64) Candidate {
-		return Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{Name: p.Name}, Pool: p, Price: price, Cost: cost}
+		return Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{Name: p.Name}, Pool: p, Price: price,
+			Cost: cost}
 	}
 	totals := PoolTotals{"a": whole, "b": whole}
 	if blocked := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 1); blocked != nil {
 		t.Errorf("a move that is just good enough: %+v", *blocked)
 	}
-	if blocked := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 0.9); blocked == nil || blocked.NeededSaving != 1 || blocked.Saving != 0.9 {
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(a, 4, 2)}, 0.9); blocked == nil ||
+		blocked.NeededSaving != 1 || blocked.Saving != 0.9 {
 		t.Errorf("one that is not: %+v", blocked)
 	}
 	// The saving is split by price: 3 of 4 parts are a's.
-	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 2), goes(a, 3, 2)}, 2); blocked == nil || blocked.Claim != "b" || blocked.Saving != 0.5 {
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 2), goes(a, 3, 2)}, 2); blocked == nil ||
+		blocked.Claim != "b" || blocked.Saving != 0.5 {
 		t.Errorf("one of two pools: %+v, want b's no", blocked)
 	}
-	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 9), goes(a, 1, 9)}, 2); blocked == nil || blocked.Claim != "a" {
+	if blocked := totals.Approves(Settings{}, []Candidate{goes(b, 1, 9), goes(a, 1, 9)}, 2); blocked == nil ||
+		blocked.Claim != "a" {
 		t.Errorf("both pools: %+v, want the first by name", blocked)
 	}
 }
@@ -209,7 +244,8 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 // How long replacements of drifted nodes are watched, and why none can be made in a static pool.
 func TestDriftOfPoolsIsToldApart(t *testing.T) {
 	s := rolling(1, 0, 0)
-	for _, c := range []struct{ own, set, want time.Duration }{{time.Hour, time.Minute, time.Hour}, {0, time.Minute, time.Minute}, {0, 0, 10 * time.Minute}} {
+	for _, c := range []struct{ own, set, want time.Duration }{{time.Hour, time.Minute, time.Hour},
+		{0, time.Minute, time.Minute}, {0, 0, 10 * time.Minute}} {
 		s.Pools[0].Overrides.CanaryWatch = c.own
 		if got := NewRollouts(s, Settings{DriftWatch: c.set}).canaryWatch(s.Pools[0]); got != c.want {
 			t.Errorf("%+v: %s", c, got)
@@ -236,7 +272,8 @@ func TestDriftOfPoolsIsToldApart(t *testing.T) {
 		f.pool.Limits = cluster.Limits{HasNodes: true, Nodes: 3}
 		f.drifted("n1")
 		c.change(f)
-		if got := NewRollouts(f.s.Seal(), f.set).DriftCondition(f.pool); strings.HasPrefix(got.Reason, "NoRoom") != c.want {
+		if got := NewRollouts(f.s.Seal(), f.set).DriftCondition(f.pool); strings.HasPrefix(got.Reason,
+			"NoRoom") != c.want {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

@@ -30,16 +30,16 @@ type priceCap struct {
 	minTypes, maxTypes int
 }
 
-// typePrice is a type with what it costs: at least and at most, among the offerings that the cloud would take first. Its offerings
-// are those of the price cap's offerings from first to before end.
+// typePrice is a type with what it costs: at least and at most, among the offerings that the cloud would take first.
+// Its offerings are those of the price cap's offerings from first to before end.
 type typePrice struct {
 	name       string
 	low, high  float64
 	first, end int
 }
 
-// newPriceCap lists what a bin may become. A bin that may be spot or on-demand becomes spot: that is what makes it cheap, and if
-// there is none it is better not to make it than to pay more.
+// newPriceCap lists what a bin may become. A bin that may be spot or on-demand becomes spot: that is what makes it
+// cheap, and if there is none it is better not to make it than to pay more.
 func newPriceCap(b *schedule.Bin, rule spotTerms, relax bool) *priceCap {
 	if !allowsSpot(*b) {
 		rule = spotTerms{}
@@ -48,7 +48,9 @@ func newPriceCap(b *schedule.Bin, rule spotTerms, relax bool) *priceCap {
 	terms, _ := b.Requirements.Get(cluster.CapacityTypeLabel)
 	c.spotOnly = terms.Matches(spot, true) && (terms.Matches(onDemand, true) || rule.applies)
 	c.types = c.priceTypes()
-	slices.SortFunc(c.types, func(x, y typePrice) int { return cmp.Or(cmp.Compare(x.high, y.high), strings.Compare(x.name, y.name)) })
+	slices.SortFunc(c.types, func(x, y typePrice) int {
+		return cmp.Or(cmp.Compare(x.high, y.high), strings.Compare(x.name, y.name))
+	})
 	c.minTypes, c.maxTypes = c.typesForMinValues(), len(c.types)
 	if rule.applies && rule.riskPerHalving <= 0 && rule.minTypes > 0 {
 		c.maxTypes = min(c.maxTypes, max(rule.minTypes, c.minTypes))
@@ -80,8 +82,8 @@ func (pc *priceCap) priceTypes() []typePrice {
 	return out
 }
 
-// priceType says what a type costs: the cloud takes what is reserved first, then spot, then the rest; among those it may hand out
-// the most expensive. It is false if none of its offerings will do.
+// priceType says what a type costs: the cloud takes what is reserved first, then spot, then the rest; among those it
+// may hand out the most expensive. It is false if none of its offerings will do.
 func (pc *priceCap) priceType(t *typePrice) bool {
 	last := -1
 	for i := t.first; i < t.end; i++ {
@@ -159,7 +161,9 @@ func (pc *priceCap) dropNoCheaper(candidates []Candidate) {
 	top, capped := 0.0, false
 	for i := range candidates {
 		c := &candidates[i]
-		if slices.ContainsFunc(pc.types, func(t typePrice) bool { return t.name == c.Type }) && (!capped || c.Price < top) {
+		if slices.ContainsFunc(pc.types, func(t typePrice) bool {
+			return t.name == c.Type
+		}) && (!capped || c.Price < top) {
 			top, capped = c.Price, true
 		}
 	}
@@ -199,7 +203,8 @@ func (pc *priceCap) typesWithin(ceiling float64) int {
 	return best
 }
 
-// tooFewReason says what it is that there are too few types for: where nothing asks for several, the cheapest is enough.
+// tooFewReason says what it is that there are too few types for: where nothing asks for several, the cheapest is
+// enough.
 func (pc *priceCap) tooFewReason() BlockReason {
 	if pc.terms.applies {
 		return SpotNeedsTypes

@@ -47,7 +47,8 @@ func TestWhichTypesAreLeft(t *testing.T) {
 	}
 	uneven := func(p *cluster.Pool) { // y is the cheapest in one zone, and the dearest in the other
 		p.Catalog = cluster.NewCatalog([]cluster.Type{{Name: "x"}, {Name: "y"}}, []cluster.Offering{
-			offering(0, "x", "a", spot, 0.4), offering(0, "x", "b", spot, 0.4), offering(1, "y", "a", spot, 0.2), offering(1, "y", "b", spot, 0.5)})
+			offering(0, "x", "a", spot, 0.4), offering(0, "x", "b", spot, 0.4), offering(1, "y", "a", spot, 0.2),
+			offering(1, "y", "b", spot, 0.5)})
 	}
 	twice := func(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
 		return func(p *cluster.Pool) []schedule.Bin {
@@ -76,7 +77,8 @@ func TestWhichTypesAreLeft(t *testing.T) {
 		{"what is reserved costs nothing", Settings{}, free, leaves("small", onDemand, 1, 1),
 			comes([]string{capacityReserved}, "small", "medium"), "small|medium@reserved $0.00"},
 		{"two nodes that are reserved and cost nothing", Settings{}, free, leaves("small", onDemand, 1, 1),
-			twice([]string{capacityReserved}, "small", "medium"), "small|medium@reserved $0.00 + small|medium@reserved $0.00"},
+			twice([]string{capacityReserved}, "small", "medium"), "small|medium@reserved $0.00 + " +
+				"small|medium@reserved $0.00"},
 		{"a type without spot", Settings{}, noSpot, leaves("large", onDemand, 4, 1),
 			comes(both, "small", "medium"), "medium@spot $0.60"},
 		{"a type that nobody sells", Settings{}, nil, leaves("large", onDemand, 4, 1),
@@ -85,13 +87,15 @@ func TestWhichTypesAreLeft(t *testing.T) {
 			"small|medium@on-demand $1.00"},
 		{"spot for several spot nodes, of any number of types", Settings{SpotToSpot: true, SpotTypes: 5}, nil,
 			spotNodes, comes(both, "small", "medium", "large"), "small|medium|large@spot $0.30"},
-		{"spot for a spot node is not what is reserved", Settings{SpotToSpot: true, SpotTypes: 1}, reserve("medium", 0.1), leaves("large", spot, 1.2, 1),
+		{"spot for a spot node is not what is reserved", Settings{SpotToSpot: true, SpotTypes: 1},
+			reserve("medium", 0.1), leaves("large", spot, 1.2, 1),
 			comes([]string{capacityReserved, spot}, "medium"), "medium@spot $0.60"},
 		{"a type that is cheap where another would cost more", Settings{}, uneven, leaves("large", onDemand, 4, 1),
 			comes([]string{spot}, "x", "y"), "x|y@spot $0.20"},
 		{"more types than there are", Settings{}, asks(cluster.InstanceTypeLabel, 4), leaves("large", onDemand, 100, 1),
 			comes(od, "small", "medium", "large"), "MinValuesTooDear"},
-		{"values of a label that is not about what is sold", Settings{}, asks("team", 2), leaves("large", onDemand, 4, 1),
+		{"values of a label that is not about what is sold", Settings{}, asks("team", 2),
+			leaves("large", onDemand, 4, 1),
 			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
 		{"two zones, which the cheapest type does not have", Settings{}, minZones, leaves("large", onDemand, 4, 1),
 			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
@@ -175,7 +179,8 @@ func TestMinValuesGiveWay(t *testing.T) {
 		relaxed    bool
 	}{{3, 2, true}, {2, 2, false}, {1, 1, false}} {
 		p := &cluster.Pool{Name: "default", Catalog: shop()}
-		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team", require.Only("red")).WithMin("rack", 2)
+		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team",
+			require.Only("red")).WithMin("rack", 2)
 		bins := []schedule.Bin{binOf(p, []string{onDemand}, "small", "medium", "large")}
 		set := Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
 		trimmed, blocked := Worthwhile(set, []Candidate{goer(p, "large", onDemand, 4, 1)}, bins)
@@ -233,10 +238,13 @@ func TestMoreTypesMayCountForLess(t *testing.T) {
 		ceiling float64
 		want    int // types are kept
 	}{
-		{"two of the same price", priceCap{terms: risky, types: priced(0.4, 0.4, 0.9), minTypes: 1, maxTypes: 3}, 0.5, 0.55, 2},
+		{"two of the same price", priceCap{terms: risky, types: priced(0.4, 0.4, 0.9), minTypes: 1, maxTypes: 3},
+			0.5, 0.55, 2},
 		{"all fit", priceCap{terms: risky, types: priced(0.4, 0.4, 0.9), minTypes: 1, maxTypes: 3}, 0.5, 1, 3},
-		{"rounding has taken a little from two", priceCap{terms: risky, types: priced(0.4, 0.4, 0.9), minTypes: 1, maxTypes: 3}, 0.5, 0.5 - 1e-12, 2},
-		{"rounding has taken a little from one", priceCap{types: priced(0.4, 0.6), minTypes: 1, maxTypes: 2}, 0.4, 0.4 - 1e-12, 1},
+		{"rounding has taken a little from two", priceCap{terms: risky, types: priced(0.4, 0.4, 0.9), minTypes: 1,
+			maxTypes: 3}, 0.5, 0.5 - 1e-12, 2},
+		{"rounding has taken a little from one", priceCap{types: priced(0.4, 0.6), minTypes: 1, maxTypes: 2}, 0.4,
+			0.4 - 1e-12, 1},
 		{"the cheapest is free", priceCap{types: priced(0, 0.5), minTypes: 1, maxTypes: 2}, 0, 0.1, 1},
 	} {
 		if got := c.shelf.minCap(); math.Abs(got-c.least) > 1e-9 {
@@ -253,14 +261,16 @@ func TestZonesAreKeptOnlyWhereThatIsEnough(t *testing.T) {
 	p := &cluster.Pool{Name: "default", Catalog: shop()}
 	come := func() []schedule.Bin { return []schedule.Bin{binOf(p, []string{spot}, "small")} } // $0.30 in a, $0.40 in b
 	goes := []Candidate{goer(p, "a", onDemand, 0.35, 1)}
-	if _, blocked := AppraiseCheapestZones(Settings{MinSaving: 0.5}, goes, come()); blocked == nil || blocked.Reason != NothingCheaper || blocked.CertainSaving > 0 {
+	if _, blocked := AppraiseCheapestZones(Settings{MinSaving: 0.5}, goes, come()); blocked == nil ||
+		blocked.Reason != NothingCheaper || blocked.CertainSaving > 0 {
 		t.Errorf("half the price must be saved: %+v, want that nothing is sure to be saved", blocked)
 	}
 	a, stay := AppraiseCheapestZones(Settings{MinSaving: 0.1}, goes, come())
 	if stay != nil {
 		t.Fatalf("a tenth must be saved: %+v", *stay)
 	}
-	if zones, _ := a.Bins[0].Requirements.Get(cluster.ZoneLabel); zones.Matches("b", true) || !zones.Matches("a", true) {
+	if zones, _ := a.Bins[0].Requirements.Get(cluster.ZoneLabel); zones.Matches("b", true) ||
+		!zones.Matches("a", true) {
 		t.Errorf("a tenth must be saved: the new node may come up in %v", zones)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// ReopenQuarantined opens the nodes again that were about to go and that the planner leaves alone because it has failed on them or their pods; with
-// all, every node: nobody is there who could verify that they may go. Otherwise their fences would stay up for hours, and pods are sent to
-// such nodes, because they are opened for whoever needs them. Sick nodes stay fenced, and interrupted ones are not its business.
+// ReopenQuarantined opens the nodes again that were about to go and that the planner leaves alone because it has failed
+// on them or their pods; with all, every node: nobody is there who could verify that they may go. Otherwise their
+// fences would stay up for hours, and pods are sent to such nodes, because they are opened for whoever needs them. Sick
+// nodes stay fenced, and interrupted ones are not its business.
 func ReopenQuarantined(s *cluster.Snapshot, all bool) Result {
 	var result Result
 	if !all && !s.Quarantine.HasPodsOrClaims() {
@@ -17,7 +18,8 @@ func ReopenQuarantined(s *cluster.Snapshot, all bool) Result {
 	for _, c := range s.Claims {
 		n, reason := s.NodeOf(c.Name), MoveReason(c.Move)
 		switch {
-		case n == nil || leavesInterrupted(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasCommandUnderWay(s, c, n):
+		case n == nil || leavesInterrupted(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() ||
+			hasCommandUnderWay(s, c, n):
 			continue
 		case !all && !still[c.Move] && !s.IsLeftAlone(c):
 			continue
@@ -27,7 +29,8 @@ func ReopenQuarantined(s *cluster.Snapshot, all bool) Result {
 			continue
 		}
 		cmd := command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name, BlockReason: string(PlannerFails)}
-		cmd.RestUntil, cmd.Rests = restOf(c, s.Now) // a replica whose planner does not fail would fence it again at once
+		// a replica whose planner does not fail would fence it again at once
+		cmd.RestUntil, cmd.Rests = restOf(c, s.Now)
 		result.Commands = append(result.Commands, cmd)
 		if c.Move == "" {
 			continue

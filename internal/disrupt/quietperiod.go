@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// QuietPeriod is how long a node of the pool must have been quiet before it is disrupted for the reason: the pool's own word about
-// the reason or, for what saves money, its consolidateAfter. has is false if it need not be.
+// QuietPeriod is how long a node of the pool must have been quiet before it is disrupted for the reason: the pool's own
+// word about the reason or, for what saves money, its consolidateAfter. has is false if it need not be.
 func QuietPeriod(p *cluster.Pool, reason command.Reason) (wait cluster.NillableDuration, has bool) {
 	if own, ok := p.Overrides.QuietPeriods[string(reason)]; ok {
 		return own, true
@@ -29,8 +29,8 @@ func quietAt(wait cluster.NillableDuration, c *cluster.Claim, nomination time.Du
 	return since.Add(wait.For)
 }
 
-// IsRemovableEmpty reports whether the claim's node carries nothing and has for as long as its pool asks: if it is still there, budgets or a dry
-// run hold it back.
+// IsRemovableEmpty reports whether the claim's node carries nothing and has for as long as its pool asks: if it is
+// still there, budgets or a dry run hold it back.
 func IsRemovableEmpty(s *cluster.Snapshot, c *cluster.Claim) bool {
 	p, n := s.Pool(c.Pool), s.NodeOf(c.Name)
 	switch {
@@ -43,8 +43,9 @@ func IsRemovableEmpty(s *cluster.Snapshot, c *cluster.Claim) bool {
 	return !wait.Never && !s.Now.Before(quietAt(wait, c, 0))
 }
 
-// IsQuietTarget reports whether the node is quiet for long enough to be a place where pods of other nodes are moved to for money's
-// sake: one that is still being filled is left to those it was made for. Nodes of pools that never consolidate take part.
+// IsQuietTarget reports whether the node is quiet for long enough to be a place where pods of other nodes are moved to
+// for money's sake: one that is still being filled is left to those it was made for. Nodes of pools that never
+// consolidate take part.
 func IsQuietTarget(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {
 	p := s.Pool(c.Pool)
 	if p == nil {

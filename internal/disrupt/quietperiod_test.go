@@ -21,7 +21,8 @@ func TestWhichNodesAreSpare(t *testing.T) {
 		{"its pool wants longer", func(f *fleet) { f.pool.ConsolidateAfter.For = time.Hour + time.Second }, false},
 		{"its pool never consolidates", func(f *fleet) { f.pool.ConsolidateAfter.Never = true }, false},
 		{"its pool waits longer for empty nodes", func(f *fleet) {
-			f.pool.Overrides.QuietPeriods = map[string]cluster.NillableDuration{string(command.Empty): {For: 2 * time.Hour}}
+			f.pool.Overrides.QuietPeriods = map[string]cluster.NillableDuration{string(
+				command.Empty): {For: 2 * time.Hour}}
 		}, false},
 		{"its pool is static", func(f *fleet) { f.pool.Static = true }, false},
 		{"its pool is being deleted", func(f *fleet) { f.pool.Deleting = true }, false},

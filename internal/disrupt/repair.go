@@ -16,12 +16,14 @@ type RepairSettings struct {
 	Policies []RepairPolicy
 	// Legacy ends unhealthy nodes at once, without waiting for what is to take their place.
 	Legacy bool
-	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is elsewhere.
+	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is
+	// elsewhere.
 	MaxUnhealthy int
 }
 
-// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced. If it has a grace, pods
-// have at most so long to leave, whatever they say; otherwise the node's own terminationGracePeriod counts.
+// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced. If it
+// has a grace, pods have at most so long to leave, whatever they say; otherwise the node's own terminationGracePeriod
+// counts.
 type RepairPolicy struct {
 	Type, Status string
 	Toleration   time.Duration
@@ -29,9 +31,9 @@ type RepairPolicy struct {
 	Grace        time.Duration
 }
 
-// Repair removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the settings ask for
-// it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong with the nodes: then none
-// is touched.
+// Repair removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the settings
+// ask for it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong with the
+// nodes: then none is touched.
 func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 	var result Result
 	if !set.Enabled || len(set.Policies) == 0 {
@@ -43,7 +45,8 @@ func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 			result.addDryRun(m.describe(), m.nodes)
 			return true
 		}
-		result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Unhealthy,
+		result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name,
+			Reason:   command.Unhealthy,
 			Deadline: s.Now, Condition: condition.policy.Type, Message: condition.message(n)})
 		return true
 	}
@@ -58,7 +61,8 @@ func Repair(s *cluster.Snapshot, set RepairSettings) Result {
 
 // message says what ails the node.
 func (u *unhealthyCondition) message(n *cluster.Node) string {
-	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status, u.policy.Toleration)
+	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status,
+		u.policy.Toleration)
 }
 
 // beginRepairs begins the replacement of unhealthy nodes. They go like the others, when what takes their place is up.
@@ -72,12 +76,14 @@ func (ex *executor) beginRepairs() {
 		if p.Deleting {
 			continue
 		}
-		repairPool(ex.s, ex.s.ClaimsOf(p.Name), set, p, &ex.Result, func(c *cluster.Claim, n *cluster.Node, _ unhealthyCondition) bool {
+		repairPool(ex.s, ex.s.ClaimsOf(p.Name), set, p, &ex.Result, func(c *cluster.Claim, n *cluster.Node,
+			_ unhealthyCondition) bool {
 			if ex.removedNodes[n.Name] {
 				return false
 			}
 			if p.Static && !ex.input.Static {
-				ex.Notes = append(ex.Notes, repairBlockedNotes(ex.s, c, n, fmt.Sprintf("NodePool %s is static and the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
+				ex.Notes = append(ex.Notes, repairBlockedNotes(ex.s, c, n, fmt.Sprintf("NodePool %s is static and "+
+					"the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
 				return false
 			}
 			if ex.s.Now.Before(c.RestUntil) {
@@ -103,7 +109,8 @@ func (ex *executor) blockingPod(c *cluster.Claim) string {
 		return ""
 	}
 	ex.wake(blocked.Until)
-	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set terminationGracePeriod in NodePool %s", blocked.Pod, blocked.Reason, c.Pool)
+	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set "+
+		"terminationGracePeriod in NodePool %s", blocked.Pod, blocked.Reason, c.Pool)
 }
 
 // forceUnhealthyPods counts the pods of an unhealthy node that will be made to leave although they, or a disruption
@@ -142,8 +149,9 @@ func (ex *executor) queueRepair(c *cluster.Claim, n *cluster.Node, p *cluster.Po
 
 // unhealthyMove is the move of an unhealthy node.
 func unhealthyMove(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) *activeMove {
-	m := &activeMove{id: MoveID(command.Unhealthy, []string{ClaimIdentity(c)}), reason: command.Unhealthy, isStatic: p.Static,
-		nodes: []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
+	m := &activeMove{id: MoveID(command.Unhealthy, []string{ClaimIdentity(c)}), reason: command.Unhealthy,
+		isStatic: p.Static,
+		nodes:    []Candidate{{Claim: c, Node: n, Pool: p, Cost: nodeCost}}}
 	fillEstimates(s, &m.nodes[0])
 	return m
 }
@@ -161,8 +169,8 @@ func (ex *executor) findUnhealthy() {
 	}
 }
 
-// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody has asked to
-// leave it alone.
+// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
+// has asked to leave it alone.
 func needsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (unhealthyCondition, bool) {
 	n := s.NodeOf(c.Name)
 	if n == nil || n.DoNotRepair || c.DoNotRepair {
@@ -180,8 +188,8 @@ type unhealthyCondition struct {
 
 func (u *unhealthyCondition) dueAt() time.Time { return u.since.Add(u.policy.Toleration) }
 
-// countForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't use up the budget
-// for repairs, as they would for other reasons: they are those that it is for.
+// countForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't
+// use up the budget for repairs, as they would for other reasons: they are those that it is for.
 func countForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 	for _, c := range claims {
 		n := s.NodeOf(c.Name)
@@ -203,7 +211,8 @@ func countsForRepair(c *cluster.Claim, n *cluster.Node) bool {
 }
 
 // repairPool looks after the nodes of a pool, or those without one (p is nil).
-func repairPool(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, result *Result, begin func(*cluster.Claim, *cluster.Node, unhealthyCondition) bool) {
+func repairPool(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings, p *cluster.Pool, result *Result,
+	begin func(*cluster.Claim, *cluster.Node, unhealthyCondition) bool) {
 	group := "all standalone NodeClaims"
 	total, leaving := countForRepair(s, claims)
 	unhealthy := make(map[string]unhealthyCondition)
@@ -221,7 +230,8 @@ func repairPool(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings
 	for _, c := range claims {
 		condition, is := unhealthy[c.Name]
 		n := s.NodeOf(c.Name)
-		if !is || s.IsLeftAlone(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair || c.Move != "" && !set.Legacy {
+		if !is || s.IsLeftAlone(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() || n.DoNotRepair || c.DoNotRepair ||
+			c.Move != "" && !set.Legacy {
 			continue
 		}
 		if s.Now.Before(condition.dueAt()) {
@@ -229,13 +239,15 @@ func repairPool(s *cluster.Snapshot, claims []*cluster.Claim, set RepairSettings
 			continue
 		}
 		if len(unhealthy) > allowed {
-			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("%d of the %d nodes of %s are unhealthy, more than %d%%: the cause is not this node",
+			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("%d of the %d nodes of %s "+
+				"are unhealthy, more than %d%%: the cause is not this node",
 				len(unhealthy), total, group, set.MaxUnhealthy))...)
 			continue
 		}
 		if left <= 0 {
 			result.PlanSoon = result.PlanSoon || left+leaving > 0
-			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("the disruption budgets of %s allow no more nodes to be replaced now", group))...)
+			result.Notes = append(result.Notes, repairBlockedNotes(s, c, n, fmt.Sprintf("the disruption budgets of "+
+				"%s allow no more nodes to be replaced now", group))...)
 			continue
 		}
 		if begin(c, n, condition) {
@@ -263,7 +275,8 @@ func worstCondition(n *cluster.Node, policies []RepairPolicy) (worst unhealthyCo
 			if cond.Type != policy.Type || cond.Status != policy.Status {
 				continue
 			}
-			if condition := (unhealthyCondition{policy, cond.Since}); !unhealthy || condition.dueAt().Before(worst.dueAt()) {
+			if condition := (unhealthyCondition{policy, cond.Since}); !unhealthy ||
+				condition.dueAt().Before(worst.dueAt()) {
 				worst, unhealthy = condition, true
 			}
 		}

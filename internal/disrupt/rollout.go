@@ -19,7 +19,8 @@ const defaultCanaryWatch = 10 * time.Minute
 type Rollouts struct {
 	s   *cluster.Snapshot
 	set Settings
-	// replacements are the claims that were made in place of drifted nodes, by the pool of those: they may be another's.
+	// replacements are the claims that were made in place of drifted nodes, by the pool of those: they may be
+	// another's.
 	replacements map[string][]*cluster.Claim
 }
 
@@ -45,8 +46,8 @@ func NewRollouts(s *cluster.Snapshot, set Settings) *Rollouts {
 	return rollouts
 }
 
-// driftMoveID names the move of a drifted node. Its end says of which pool that is: what is made in its place may be of another, and
-// is looked at after the node has gone.
+// driftMoveID names the move of a drifted node. Its end says of which pool that is: what is made in its place may be of
+// another, and is looked at after the node has gone.
 func driftMoveID(c *cluster.Claim) string {
 	return MoveID(command.Drifted, []string{ClaimIdentity(c)}) + "-" + shortPoolName(c.Pool)
 }
@@ -63,14 +64,14 @@ type rollout struct {
 	mayBegin int
 	// probing says that it is to find out whether replacements come up again.
 	probing bool
-	// pauseMessage says why none may, if that is because replacements fail; proven counts the new nodes that have been healthy for
-	// long enough, moving those that are under way or being watched.
+	// pauseMessage says why none may, if that is because replacements fail; proven counts the new nodes that have been
+	// healthy for long enough, moving those that are under way or being watched.
 	pauseMessage string
 	// replacementsDrift says that they come up and have drifted themselves.
 	replacementsDrift bool
 	proven, underWay  int
-	// wave is how many nodes may go at the same time, budgets aside. podsLeaving says that pods have yet to leave some of the first that
-	// go, watching that what these have left behind is being watched.
+	// wave is how many nodes may go at the same time, budgets aside. podsLeaving says that pods have yet to leave some
+	// of the first that go, watching that what these have left behind is being watched.
 	wave                         int
 	podsLeaving, watching        bool
 	wakeAt                       time.Time
@@ -79,11 +80,12 @@ type rollout struct {
 
 // rolloutOf looks at the pool's claims.
 //
-// If replacements fail to come up, more of them would only leave the pool with fewer nodes that work: no more begin until that
-// is mended. A canary goes first and alone; when its pods have been well elsewhere for a while two follow, then four, and so on:
-// never more at once than replacements have proven themselves, and one.
+// If replacements fail to come up, more of them would only leave the pool with fewer nodes that work: no more begin
+// until that is mended. A canary goes first and alone; when its pods have been well elsewhere for a while two follow,
+// then four, and so on: never more at once than replacements have proven themselves, and one.
 func (rs *Rollouts) rolloutOf(p *cluster.Pool) rollout {
-	r := rollout{mayBegin: len(rs.s.ClaimsOf(p.Name)), wave: 1, watchFor: rs.canaryWatch(p), replacementTimeout: rs.set.ReplacementTimeout / 2}
+	r := rollout{mayBegin: len(rs.s.ClaimsOf(p.Name)), wave: 1, watchFor: rs.canaryWatch(p),
+		replacementTimeout: rs.set.ReplacementTimeout / 2}
 	if r.replacementTimeout <= 0 {
 		r.replacementTimeout = defaultReplacementTimeout / 2
 	}
@@ -116,8 +118,8 @@ func (rs *Rollouts) canaryWatch(p *cluster.Pool) time.Duration {
 	return defaultCanaryWatch
 }
 
-// allowProbe lets a single node begin now and then while the others wait: it finds out whether replacements come up again. A node
-// whose move failed rests for longer each time, and meanwhile nobody else tries.
+// allowProbe lets a single node begin now and then while the others wait: it finds out whether replacements come up
+// again. A node whose move failed rests for longer each time, and meanwhile nobody else tries.
 func (r *rollout) allowProbe(s *cluster.Snapshot, p *cluster.Pool) {
 	r.mayBegin, r.probing = 1, true
 	for _, c := range s.ClaimsOf(p.Name) {
@@ -131,8 +133,8 @@ func (r *rollout) allowProbe(s *cluster.Snapshot, p *cluster.Pool) {
 	}
 }
 
-// checkFailures finds out whether the replacements of drifted nodes fail. One that is late says nothing once a younger one has come
-// up: then it is that machine.
+// checkFailures finds out whether the replacements of drifted nodes fail. One that is late says nothing once a younger
+// one has come up: then it is that machine.
 func (r *rollout) checkFailures(rollouts *Rollouts, p *cluster.Pool) {
 	if p.RegistrationHealth == cluster.False {
 		r.pauseMessage = "at least half of the pool's latest launches did not become nodes"
@@ -153,13 +155,14 @@ func (r *rollout) checkFailures(rollouts *Rollouts, p *cluster.Pool) {
 			r.wakeAt = cluster.Earlier(r.wakeAt, late)
 			continue
 		}
-		r.pauseMessage = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, is not ready for pods after %s", c.Name, r.replacementTimeout)
+		r.pauseMessage = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, is not ready for pods after %s",
+			c.Name, r.replacementTimeout)
 		return
 	}
 }
 
-// driftStarted is when the first of the pool's nodes that are drifted now was found to be: what was made before proves nothing
-// about what is made now.
+// driftStarted is when the first of the pool's nodes that are drifted now was found to be: what was made before proves
+// nothing about what is made now.
 func driftStarted(s *cluster.Snapshot, p *cluster.Pool) time.Time {
 	var began time.Time
 	for _, c := range s.ClaimsOf(p.Name) {
@@ -195,20 +198,25 @@ func (rs *Rollouts) DriftCondition(p *cluster.Pool) cluster.Condition {
 	switch {
 	case r.replacementsDrift:
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsDrift",
-			Message: r.pauseMessage + fmt.Sprintf("; drifted nodes are replaced one at a time, less and less often (up to %s apart), until one does not drift. "+
+			Message: r.pauseMessage + fmt.Sprintf("; drifted nodes are replaced one at a time, less and less often "+
+				"(up to %s apart), until one does not drift. "+
 				"Look for what is not the same at each question: selectors, an alias, a provider's answer", lastProbe)}
 	case r.pauseMessage != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
 			Message: r.pauseMessage + "; no more drifted nodes are replaced until that is mended"}
 	case stuck != "":
 		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "NoRoomForReplacements",
-			Message: "a drifted node of a static NodePool goes when another is there in its place, and none can be made: " + stuck}
+			Message: "a drifted node of a static NodePool goes when another is there in its place, and none can be " +
+				"made: " + stuck}
 	case r.podsLeaving:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: waveReason(r.wave, waveLeaving),
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: waveReason(r.wave,
+			waveLeaving),
 			Message: "pods leave the first drifted nodes; others follow when these are gone and all is well"}
 	case r.watching:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: waveReason(r.wave, waveWatched),
-			Message: fmt.Sprintf("the first drifted nodes have gone; others follow when all is well for %s", r.watchFor)}
+		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: waveReason(r.wave,
+			waveWatched),
+			Message: fmt.Sprintf("the first drifted nodes have gone; others follow when all is well for %s",
+				r.watchFor)}
 	case r.proven > 0:
 		r.wave = 1 // the claims tell
 	}

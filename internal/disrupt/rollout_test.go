@@ -17,20 +17,24 @@ func rolling(drifted, proven, watched int) *cluster.Snapshot {
 	add := func(kind string, i int, up time.Duration) *cluster.Claim {
 		name := fmt.Sprintf("%s%02d", kind, i)
 		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true})
-		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: "cloud://" + name, Created: s.Now.Add(-up - time.Minute),
-			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True, Since: s.Now.Add(-up)}}}
+		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: "cloud://" + name,
+			Created: s.Now.Add(-up - time.Minute),
+			Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Initialized,
+				Status: cluster.True, Since: s.Now.Add(-up)}}}
 		s.Claims = append(s.Claims, c)
 		return c
 	}
 	for i := range drifted {
 		c := add("old", i, 48*time.Hour)
 		c.DriftedFrom = "ImageDrift"
-		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Since: s.Now.Add(-24 * time.Hour)})
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True,
+			Since: s.Now.Add(-24 * time.Hour)})
 	}
 	for i := range proven {
 		c := add("proven", i, time.Hour)
 		c.Replaces = MoveID(command.Drifted, []string{fmt.Sprint(i)})
-		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-time.Hour)})
+		c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True,
+			Since: s.Now.Add(-time.Hour)})
 	}
 	for i := range watched {
 		add("watched", i, time.Minute).Replaces = MoveID(command.Drifted, []string{fmt.Sprint("w", i)})
@@ -87,8 +91,8 @@ func TestDriftPausesAndProbes(t *testing.T) {
 	}
 }
 
-// The cloud tells drift node by node, so that the first may be replaced and gone before the others are known to have drifted. Its
-// replacement is watched all the same.
+// The cloud tells drift node by node, so that the first may be replaced and gone before the others are known to have
+// drifted. Its replacement is watched all the same.
 func TestStaggeredDriftKeepsTheWatch(t *testing.T) {
 	s := rolling(4, 0, 1)
 	first := s.Claims[4]
@@ -96,8 +100,10 @@ func TestStaggeredDriftKeepsTheWatch(t *testing.T) {
 	for i, c := range s.Claims[:4] {
 		c.Conditions[2].Since = s.Now.Add(-5*time.Minute + time.Duration(i)*time.Second)
 	}
-	first.Conditions = append(first.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-3 * time.Minute)})
-	if r := NewRollouts(s, Settings{}).rolloutOf(s.Pools[0]); r.mayBegin != 0 || !r.wakeAt.Equal(s.Now.Add(7*time.Minute)) {
+	first.Conditions = append(first.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True,
+		Since: s.Now.Add(-3 * time.Minute)})
+	if r := NewRollouts(s, Settings{}).rolloutOf(s.Pools[0]); r.mayBegin != 0 ||
+		!r.wakeAt.Equal(s.Now.Add(7*time.Minute)) {
 		t.Errorf("the first has been watched for 3 of 10 minutes: %+v, want nobody to begin for 7 more", r)
 	}
 }
@@ -117,8 +123,10 @@ func TestReplacementsInOtherPoolsAreWatched(t *testing.T) {
 	} {
 		s.Claims[4].Pool, s.Claims[4].Replaces = "other", c.replaces
 		rollouts := NewRollouts(s.Seal(), Settings{})
-		if a, b := rollouts.rolloutOf(s.Pools[0]).mayBegin, rollouts.rolloutOf(s.Pools[1]).mayBegin; a != c.forDefault || b != c.forOther {
-			t.Errorf("%s: %d nodes of the one pool and %d of the other may begin, want %d and %d", c.name, a, b, c.forDefault, c.forOther)
+		if a, b := rollouts.rolloutOf(s.Pools[0]).mayBegin,
+			rollouts.rolloutOf(s.Pools[1]).mayBegin; a != c.forDefault || b != c.forOther {
+			t.Errorf("%s: %d nodes of the one pool and %d of the other may begin, want %d and %d", c.name, a, b,
+				c.forDefault, c.forOther)
 		}
 	}
 }
@@ -135,14 +143,18 @@ func TestPoolRemembersTheWatch(t *testing.T) {
 	}{
 		{"nothing is told yet", cluster.Condition{}, 1, cluster.True},
 		{"all is well", cluster.Condition{Status: cluster.True, Since: s.Now.Add(-time.Minute)}, 1, cluster.True},
-		{"it is watched", cluster.Condition{Status: cluster.Unknown, Since: s.Now.Add(-9 * time.Minute)}, 0, cluster.Unknown},
-		{"the watch is over", cluster.Condition{Status: cluster.Unknown, Since: s.Now.Add(-10 * time.Minute)}, 0, cluster.True},
+		{"it is watched", cluster.Condition{Status: cluster.Unknown, Since: s.Now.Add(-9 * time.Minute)}, 0,
+			cluster.Unknown},
+		{"the watch is over", cluster.Condition{Status: cluster.Unknown, Since: s.Now.Add(-10 * time.Minute)}, 0,
+			cluster.True},
 	} {
 		c.told.Type = cluster.DriftProceeds
 		p.Status.Conditions = []cluster.Condition{c.told}
 		rollouts := NewRollouts(s, Settings{})
-		if r, says := rollouts.rolloutOf(p), rollouts.DriftCondition(p); r.mayBegin != c.left || says.Status != c.after {
-			t.Errorf("%s: %d may begin, and then it says %s; want %d and %s", c.name, r.mayBegin, says.Status, c.left, c.after)
+		if r, says := rollouts.rolloutOf(p), rollouts.DriftCondition(p); r.mayBegin != c.left ||
+			says.Status != c.after {
+			t.Errorf("%s: %d may begin, and then it says %s; want %d and %s", c.name, r.mayBegin, says.Status,
+				c.left, c.after)
 		}
 	}
 }
@@ -160,7 +172,8 @@ func TestFencesInFlightCount(t *testing.T) {
 	}
 }
 
-// A replacement is watched from when no pod has to leave the node any more in whose place it was made. The claim says when that was.
+// A replacement is watched from when no pod has to leave the node any more in whose place it was made. The claim says
+// when that was.
 func TestReplacementsAreWatchedOnceTheyHaveTakenOver(t *testing.T) {
 	s := rolling(3, 1, 0)
 	made := s.Claims[3]
@@ -180,7 +193,8 @@ func TestReplacementsAreWatchedOnceTheyHaveTakenOver(t *testing.T) {
 	if taken := NewRollouts(s.Seal(), Settings{}).takenOver(); left() != 0 || !taken[made] {
 		t.Errorf("the node is gone: %d may begin, it has taken over: %t", left(), taken[made])
 	}
-	made.Conditions = append(made.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True, Since: s.Now.Add(-9 * time.Minute)})
+	made.Conditions = append(made.Conditions, cluster.Condition{Type: cluster.TookOver, Status: cluster.True,
+		Since: s.Now.Add(-9 * time.Minute)})
 	if taken := NewRollouts(s.Seal(), Settings{}).takenOver(); left() != 0 || len(taken) != 0 {
 		t.Errorf("it is being watched: %d may begin, %d take over again", left(), len(taken))
 	}
@@ -206,7 +220,8 @@ func TestPoolRemembersTheWave(t *testing.T) {
 		{cluster.Condition{Status: cluster.True, Reason: "Wave2"}, false, 2, "True Wave2"},
 		{cluster.Condition{Status: cluster.True, Reason: "Wave2"}, true, 0, "True Wave2Leaves"},
 		{cluster.Condition{Status: cluster.True, Reason: "Wave2Leaves"}, false, 0, "Unknown Wave2Watched"},
-		{cluster.Condition{Status: cluster.Unknown, Reason: "Wave2Watched"}, true, 0, "True Wave2Leaves"}, // its watch begins anew
+		// its watch begins anew
+		{cluster.Condition{Status: cluster.Unknown, Reason: "Wave2Watched"}, true, 0, "True Wave2Leaves"},
 		{cluster.Condition{Status: cluster.Unknown, Reason: "Wave2Watched"}, false, 0, "True Wave4"},
 		{cluster.Condition{Status: cluster.True, Reason: "Wave4"}, false, 4, "True Wave4"},
 		{cluster.Condition{Status: cluster.False, Reason: "ReplacementsFail"}, false, 1, "True DriftProceeds"},
@@ -223,11 +238,13 @@ func TestPoolRemembersTheWave(t *testing.T) {
 		rollouts := NewRollouts(s.Seal(), Settings{})
 		says := rollouts.DriftCondition(s.Pools[0])
 		if r := rollouts.rolloutOf(s.Pools[0]); r.mayBegin != c.left || string(says.Status)+" "+says.Reason != c.says {
-			t.Errorf("%s %s, pods leave: %t: %d may begin and it says %s %s, want %d and %s", c.told.Status, c.told.Reason, c.leaving, r.mayBegin, says.Status, says.Reason, c.left, c.says)
+			t.Errorf("%s %s, pods leave: %t: %d may begin and it says %s %s, want %d and %s", c.told.Status,
+				c.told.Reason, c.leaving, r.mayBegin, says.Status, says.Reason, c.left, c.says)
 		}
 	}
 	s := rolling(0, 0, 0)
-	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.DriftProceeds, Status: cluster.True, Reason: "Wave4"}}
+	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.DriftProceeds, Status: cluster.True,
+		Reason: "Wave4"}}
 	if says := NewRollouts(s, Settings{}).DriftCondition(s.Pools[0]); says.Reason != "DriftProceeds" {
 		t.Errorf("nothing has drifted any more, and it says %s", says.Reason)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// countReplacements counts what has proven itself and what is under way, be it that its fence is only being put up. A replacement is watched
-// from when it has taken over: before that it may be well because nobody runs there. One that was made before the drift began
-// that is going on now proves nothing about it; but as long as it is new itself it is watched like the others: when nodes
-// drift one after the other, it may well be of this one.
+// countReplacements counts what has proven itself and what is under way, be it that its fence is only being put up. A
+// replacement is watched from when it has taken over: before that it may be well because nobody runs there. One that
+// was made before the drift began that is going on now proves nothing about it; but as long as it is new itself it is
+// watched like the others: when nodes drift one after the other, it may well be of this one.
 func (r *rollout) countReplacements(rollouts *Rollouts, p *cluster.Pool) {
 	s, began := rollouts.s, driftStarted(rollouts.s, p)
 	under := make(map[string]bool)
@@ -50,10 +50,12 @@ func (r *rollout) countReplacements(rollouts *Rollouts, p *cluster.Pool) {
 	}
 }
 
-// beingFenced reports whether a drifted node is being fenced and its claim does not show yet for what: it may well be for that.
+// beingFenced reports whether a drifted node is being fenced and its claim does not show yet for what: it may well be
+// for that.
 func beingFenced(s *cluster.Snapshot, c *cluster.Claim) bool {
 	n := s.NodeOf(c.Name)
-	return c.Move == "" && n != nil && c.Is(cluster.Drifted) && c.Deleting.IsZero() && s.InFlight[command.Fence{Node: n.Name}.Key()]
+	return c.Move == "" && n != nil && c.Is(cluster.Drifted) && c.Deleting.IsZero() &&
+		s.InFlight[command.Fence{Node: n.Name}.Key()]
 }
 
 // madeSinceDrift reports whether a replacement was made since the drift began that is going on now.
@@ -63,11 +65,12 @@ func madeSinceDrift(c *cluster.Claim, began time.Time) bool {
 
 // needsWatch reports whether it matters how a replacement of one of the pool's nodes does.
 func (rs *Rollouts) needsWatch(p *cluster.Pool, c *cluster.Claim, began time.Time) bool {
-	return madeSinceDrift(c, began) || len(rs.s.MoveClaims(c.Replaces)) > 0 || rs.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(rs.canaryWatch(p)))
+	return madeSinceDrift(c, began) || len(rs.s.MoveClaims(c.Replaces)) > 0 ||
+		rs.s.Now.Before(c.Condition(cluster.Initialized).Since.Add(rs.canaryWatch(p)))
 }
 
-// takenOver are the replacements that have just taken over, where pools watch them: no pod has to leave the nodes any more in
-// whose place they were made. Nobody could tell later when that was.
+// takenOver are the replacements that have just taken over, where pools watch them: no pod has to leave the nodes any
+// more in whose place they were made. Nobody could tell later when that was.
 func (rs *Rollouts) takenOver() map[*cluster.Claim]bool {
 	out := make(map[*cluster.Claim]bool)
 	if len(rs.replacements) == 0 {
@@ -79,7 +82,8 @@ func (rs *Rollouts) takenOver() map[*cluster.Claim]bool {
 		}
 		began := driftStarted(rs.s, p)
 		for _, c := range rs.replacements[p.Name] {
-			if c.Is(cluster.Initialized) && !c.Is(cluster.TookOver) && rs.needsWatch(p, c, began) && !slices.ContainsFunc(rs.s.MoveClaims(c.Replaces), rs.stillHasPods) {
+			if c.Is(cluster.Initialized) && !c.Is(cluster.TookOver) && rs.needsWatch(p, c, began) &&
+				!slices.ContainsFunc(rs.s.MoveClaims(c.Replaces), rs.stillHasPods) {
 				out[c] = true
 			}
 		}
@@ -93,9 +97,9 @@ func (rs *Rollouts) stillHasPods(c *cluster.Claim) bool {
 	return c.Deleting.IsZero() || n != nil && slices.ContainsFunc(rs.s.PodsOn(n.Name), rs.s.NeedsNewPlace)
 }
 
-// watchWithoutReplacement has the first nodes watched in place of which nothing was made because their pods had room elsewhere: no claim tells of them
-// once they have gone, so the pool does. While pods leave them it says so, then since when nobody has to, and at last that
-// twice as many may go.
+// watchWithoutReplacement has the first nodes watched in place of which nothing was made because their pods had room
+// elsewhere: no claim tells of them once they have gone, so the pool does. While pods leave them it says so, then since
+// when nobody has to, and at last that twice as many may go.
 func (r *rollout) watchWithoutReplacement(s *cluster.Snapshot, p *cluster.Pool) {
 	if r.proven > 0 {
 		r.watching = false
@@ -106,7 +110,8 @@ func (r *rollout) watchWithoutReplacement(s *cluster.Snapshot, p *cluster.Pool) 
 	until := described.Since.Add(r.watchFor)
 	r.podsLeaving = slices.ContainsFunc(s.ClaimsOf(p.Name), func(c *cluster.Claim) bool {
 		n := s.NodeOf(c.Name)
-		return n != nil && !c.Deleting.IsZero() && MoveReason(c.Move) == command.Drifted && slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
+		return n != nil && !c.Deleting.IsZero() && MoveReason(c.Move) == command.Drifted &&
+			slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
 	})
 	switch {
 	case r.podsLeaving:
@@ -122,7 +127,8 @@ func (r *rollout) watchWithoutReplacement(s *cluster.Snapshot, p *cluster.Pool) 
 	if r.wave = wave; driftStarted(s, p).IsZero() && !r.podsLeaving && !r.watching {
 		r.wave = 1 // it is over
 	}
-	if r.mayBegin = r.wave - r.underWay; r.podsLeaving || left || described.Status == cluster.Unknown || s.InFlight[command.SetPool{Pool: p.Name}.Key()] {
+	if r.mayBegin = r.wave - r.underWay; r.podsLeaving || left || described.Status == cluster.Unknown ||
+		s.InFlight[command.SetPool{Pool: p.Name}.Key()] {
 		r.mayBegin = 0 // what goes next waits until it has been said that the watch is over
 	}
 }

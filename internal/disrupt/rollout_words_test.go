@@ -191,15 +191,18 @@ func TestHowFarAReplacementHasCome(t *testing.T) {
 		{"what was made to save money proves nothing",
 			"medium: small: medium:; n1 move Underutilized; n3 drifted|n2 replaces n1; all canary x",
 			"1 may begin; DriftProceeds True"},
-		{"a node that has not drifted rests while replacements fail", "small: small:; n1 drifted|n2 rests 5m; all fails x",
+		{"a node that has not drifted rests while replacements fail", "small: small:; n1 drifted|n2 rests 5m; all " +
+			"fails x",
 			"1 may begin; ReplacementsFail False (at least half of the pool's latest launches did not become nodes; " +
 				"no more drifted nodes are replaced until that is mended)"},
-		{"a drifted node rests that is being deleted", "small: small:; n1 drifted; n2 drifted; n2 deleted|n2 rests 5m; all fails x",
+		{"a drifted node rests that is being deleted", "small: small:; n1 drifted; n2 drifted; n2 deleted|n2 rests " +
+			"5m; all fails x",
 			"1 may begin; ReplacementsFail False (at least half of the pool's latest launches did not become nodes; " +
 				"no more drifted nodes are replaced until that is mended)"},
 		{"a replacement has not been seen yet", "medium: small:; n1 drifted; n2 joining|n2 made 20m; n2 expected x",
 			"2 may begin; DriftProceeds True"},
-		{"a replacement is older than the drift that goes on", "medium: small: medium:; n1 drifted|n2 made 2h; n2 serves 90m; n3 recovered 3h; all canary x",
+		{"a replacement is older than the drift that goes on", "medium: small: medium:; n1 drifted|n2 made 2h; n2 " +
+			"serves 90m; n3 recovered 3h; all canary x",
 			"1 may begin; DriftProceeds True"},
 	} {
 		if got := rollingFleet(c.cluster).rollout(); got != c.want {

@@ -8,16 +8,17 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// leastSaving is what a move must save per hour in any case, in dollars: below that there is no telling a saving from the way
-// in which numbers are rounded. Every move makes the cluster cheaper by at least that much, so that there is an end to moves.
+// leastSaving is what a move must save per hour in any case, in dollars: below that there is no telling a saving from
+// the way in which numbers are rounded. Every move makes the cluster cheaper by at least that much, so that there is an
+// end to moves.
 const leastSaving = 1e-6
 
 // Appraisal is what a move is worth.
 type Appraisal struct {
 	// Bins are the new nodes, with only those types left that are cheap enough, whichever of them the cloud hands out.
 	Bins []schedule.Bin
-	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and MaxAfter the most that
-	// they may cost.
+	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and MaxAfter the
+	// most that they may cost.
 	Before, After, MaxAfter float64
 	// NeededSaving is what the move must save at least: Before - MaxAfter is no less.
 	NeededSaving float64
@@ -26,24 +27,26 @@ type Appraisal struct {
 // Saving is what the move is expected to save per hour.
 func (a *Appraisal) Saving() float64 { return a.Before - a.After }
 
-// Worthwhile leaves those types in the new nodes with which taking the candidates away pays. If there are none for one of them,
-// stay says why the move does not pay.
-func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trimmed []schedule.Bin, blocked *BlockedNode) {
+// Worthwhile leaves those types in the new nodes with which taking the candidates away pays. If there are none for one
+// of them, stay says why the move does not pay.
+func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trimmed []schedule.Bin,
+	blocked *BlockedNode) {
 	a, blocked := Appraise(set, candidates, bins)
 	return a.Bins, blocked
 }
 
 // Appraise says what it is worth to take the candidates away and to make the bins instead.
 //
-// However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them gets a
-// ceiling, and keeps the types that cost no more than that at worst.
+// However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them
+// gets a ceiling, and keeps the types that cost no more than that at worst.
 func Appraise(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *BlockedNode) {
 	return appraise(set, candidates, candidates, bins, true)
 }
 
-// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them. With choice, what takes the
-// place of several nodes may be none that could be kept instead.
-func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *BlockedNode) {
+// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them. With choice,
+// what takes the place of several nodes may be none that could be kept instead.
+func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal,
+	*BlockedNode) {
 	var a Appraisal
 	for i := range candidates {
 		a.Before += candidates[i].Price
@@ -64,8 +67,8 @@ func appraise(set Settings, candidates, origins []Candidate, bins []schedule.Bin
 	return a, nil
 }
 
-// NeededSaving is what a move that takes the candidates away must save per hour at least. What it must save by the word of one pool
-// holds for the whole of it.
+// NeededSaving is what a move that takes the candidates away must save per hour at least. What it must save by the word
+// of one pool holds for the whole of it.
 func NeededSaving(set Settings, candidates []Candidate) float64 {
 	before, evicted := 0.0, 0
 	for i := range candidates {
@@ -85,9 +88,10 @@ func NeededSaving(set Settings, candidates []Candidate) float64 {
 	return least
 }
 
-// capPrices gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the bins would count for at
-// least, as far as it came to that.
-func (a *Appraisal) capPrices(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) BlockReason {
+// capPrices gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the
+// bins would count for at least, as far as it came to that.
+func (a *Appraisal) capPrices(set Settings, candidates, origins []Candidate, bins []schedule.Bin,
+	choice bool) BlockReason {
 	ceiling := a.Before - a.NeededSaving
 	if ceiling < 0 {
 		return SavesTooLittle
@@ -120,7 +124,8 @@ func (a *Appraisal) capPrices(set Settings, candidates, origins []Candidate, bin
 	return a.shareCap(caps, ceiling)
 }
 
-// replacesSeveral reports whether a single new node takes the place of several: it must then be cheaper than any of these that is like it.
+// replacesSeveral reports whether a single new node takes the place of several: it must then be cheaper than any of
+// these that is like it.
 func replacesSeveral(candidates []Candidate, bins []schedule.Bin) bool {
 	return len(bins) == 1 && len(candidates) > 1
 }

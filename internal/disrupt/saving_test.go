@@ -17,7 +17,8 @@ import (
 // binOf is a new node of the pool that may be any of the types under any of the capacity types, in zones a and b.
 func binOf(p *cluster.Pool, terms []string, types ...string) schedule.Bin {
 	b := schedule.Bin{Pool: p, Types: types, Price: math.Inf(1), Requirements: p.Template.Requirements.
-		Replace(cluster.InstanceTypeLabel, require.Only(types...)).Replace(cluster.CapacityTypeLabel, require.Only(terms...)).
+		Replace(cluster.InstanceTypeLabel, require.Only(types...)).Replace(cluster.CapacityTypeLabel,
+		require.Only(terms...)).
 		Replace(cluster.ZoneLabel, require.Only("a", "b"))}
 	for i := range p.Catalog.Offerings {
 		o := &p.Catalog.Offerings[i]
@@ -29,7 +30,8 @@ func binOf(p *cluster.Pool, terms []string, types ...string) schedule.Bin {
 }
 
 func goer(p *cluster.Pool, kind, terms string, price float64, evicted int) Candidate {
-	return Candidate{Claim: &cluster.Claim{Name: "c-" + kind, Pool: p.Name}, Node: &cluster.Node{Name: "n-" + kind}, Pool: p, Type: kind, CapacityType: terms,
+	return Candidate{Claim: &cluster.Claim{Name: "c-" + kind, Pool: p.Name}, Node: &cluster.Node{Name: "n-" + kind},
+		Pool: p, Type: kind, CapacityType: terms,
 		Price: price, Evicted: evicted, Cost: 1 + float64(evicted)}
 }
 
@@ -62,13 +64,14 @@ func kept(bins []schedule.Bin) string {
 		if sorted := slices.Sorted(slices.Values(bins[i].Types)); !slices.Equal(list, sorted) {
 			parts = append(parts, fmt.Sprintf("types %v and requirements %v differ", sorted, list))
 		}
-		parts = append(parts, fmt.Sprintf("%s@%s $%.2f", strings.Join(bins[i].Types, "|"), strings.Join(how, "|"), bins[i].Price))
+		parts = append(parts, fmt.Sprintf("%s@%s $%.2f", strings.Join(bins[i].Types, "|"), strings.Join(how, "|"),
+			bins[i].Price))
 	}
 	return strings.Join(parts, " + ")
 }
 
-// What is left of new nodes, or why a move does not pay. In the shop small, medium and large cost $1, $2, $4, and as spot 30% of
-// that in zone a and 40% in zone b.
+// What is left of new nodes, or why a move does not pay. In the shop small, medium and large cost $1, $2, $4, and as
+// spot 30% of that in zone a and 40% in zone b.
 func TestWhatPays(t *testing.T) {
 	both, od := []string{onDemand, spot}, []string{onDemand}
 	all := []string{"small", "medium", "large"}
@@ -82,32 +85,50 @@ func TestWhatPays(t *testing.T) {
 		want   string
 	}{
 		{"a node nobody needs", Settings{}, nil, leaves("large", onDemand, 4, 3), nil, ""},
-		{"a node that costs nothing", Settings{}, nil, leaves("large", "reserved", 0, 3), nil, "SavesTooLittle saves 0.00 of 0.00"},
-		{"on-demand for on-demand", Settings{}, nil, leaves("large", onDemand, 4, 3), comes(od, all...), "small|medium@on-demand $1.00"},
-		{"nothing is cheaper", Settings{}, nil, leaves("small", onDemand, 1, 3), comes(od, all...), "NothingCheaper saves 0.00 of 0.00"},
-		{"spot for on-demand, at what it costs in the worst zone", Settings{}, nil, leaves("medium", onDemand, 1.5, 3), comes(both, all...), "small|medium@spot $0.30"},
-		{"spot for on-demand, all of them", Settings{}, nil, leaves("large", onDemand, 4, 3), comes(both, all...), "small|medium|large@spot $0.30"},
-		{"only spot was asked for", Settings{}, nil, leaves("large", onDemand, 4, 3), comes([]string{spot}, "large"), "large@spot $1.20"},
-		{"spot for spot is off", Settings{}, nil, leaves("large", spot, 1.2, 3), comes(both, all...), "SpotToSpotOff saves 0.90 of 0.00"},
-		{"on-demand for spot", Settings{}, nil, leaves("large", spot, 1.2, 3), comes(od, all...), "small@on-demand $1.00"},
-		{"spot for spot wants types", Settings{SpotToSpot: true}, nil, leaves("large", spot, 1.2, 3), comes(both, all...), "SpotNeedsTypes saves 0.90 of 0.00"},
-		{"spot for spot, enough types", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 1.2, 3), comes(both, all...), "small|medium@spot $0.30"},
-		{"spot for spot, enough types but too dear", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 0.79, 3), comes(both, all...), "SpotNeedsTypes saves 0.49 of 0.00"},
-		{"spot for spot, no more types than asked for", Settings{SpotToSpot: true, SpotTypes: 1}, nil, leaves("large", spot, 1.2, 3), comes(both, all...), "small@spot $0.30"},
+		{"a node that costs nothing", Settings{}, nil, leaves("large", "reserved", 0, 3), nil, "SavesTooLittle saves " +
+			"0.00 of 0.00"},
+		{"on-demand for on-demand", Settings{}, nil, leaves("large", onDemand, 4, 3), comes(od, all...),
+			"small|medium@on-demand $1.00"},
+		{"nothing is cheaper", Settings{}, nil, leaves("small", onDemand, 1, 3), comes(od, all...),
+			"NothingCheaper saves 0.00 of 0.00"},
+		{"spot for on-demand, at what it costs in the worst zone", Settings{}, nil, leaves("medium", onDemand, 1.5, 3),
+			comes(both, all...), "small|medium@spot $0.30"},
+		{"spot for on-demand, all of them", Settings{}, nil, leaves("large", onDemand, 4, 3), comes(both, all...),
+			"small|medium|large@spot $0.30"},
+		{"only spot was asked for", Settings{}, nil, leaves("large", onDemand, 4, 3), comes([]string{spot}, "large"),
+			"large@spot $1.20"},
+		{"spot for spot is off", Settings{}, nil, leaves("large", spot, 1.2, 3), comes(both, all...),
+			"SpotToSpotOff saves 0.90 of 0.00"},
+		{"on-demand for spot", Settings{}, nil, leaves("large", spot, 1.2, 3), comes(od, all...),
+			"small@on-demand $1.00"},
+		{"spot for spot wants types", Settings{SpotToSpot: true}, nil, leaves("large", spot, 1.2, 3),
+			comes(both, all...), "SpotNeedsTypes saves 0.90 of 0.00"},
+		{"spot for spot, enough types", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 1.2, 3),
+			comes(both, all...), "small|medium@spot $0.30"},
+		{"spot for spot, enough types but too dear", Settings{SpotToSpot: true, SpotTypes: 2}, nil,
+			leaves("large", spot, 0.79, 3), comes(both, all...), "SpotNeedsTypes saves 0.49 of 0.00"},
+		{"spot for spot, no more types than asked for", Settings{SpotToSpot: true, SpotTypes: 1}, nil,
+			leaves("large", spot, 1.2, 3), comes(both, all...), "small@spot $0.30"},
 		{"spot for spot, several nodes", Settings{SpotToSpot: true}, nil,
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "small", spot, 0.3, 1), goer(p, "big", spot, 1.2, 1)}
 			}, comes(both, "medium", "large"), "medium@spot $0.60"},
-		{"spot for spot at a risk", Settings{SpotToSpot: true, SpotTypes: 4, SpotRisk: 0.25}, nil, leaves("large", spot, 1.2, 3), comes(both, all...), "small|medium@spot $0.30"},
-		{"spot for spot at too much of a risk", Settings{SpotToSpot: true, SpotTypes: 4, SpotRisk: 0.25}, nil, leaves("large", spot, 0.59, 3), comes(both, all...), "SpotNeedsTypes saves 0.29 of 0.00"},
+		{"spot for spot at a risk", Settings{SpotToSpot: true, SpotTypes: 4, SpotRisk: 0.25}, nil,
+			leaves("large", spot, 1.2, 3), comes(both, all...), "small|medium@spot $0.30"},
+		{"spot for spot at too much of a risk", Settings{SpotToSpot: true, SpotTypes: 4, SpotRisk: 0.25}, nil,
+			leaves("large", spot, 0.59, 3), comes(both, all...), "SpotNeedsTypes saves 0.29 of 0.00"},
 		{"spot and on-demand for spot", Settings{}, nil,
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "x", spot, 0.3, 1), goer(p, "y", onDemand, 1, 1)}
 			}, comes(both, "medium"), "SpotToSpotOff saves 0.70 of 0.00"},
-		{"spot for the pods of an on-demand node", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y"), "medium@spot $0.60"},
-		{"spot for the pods of both", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"), "SpotToSpotOff saves 0.70 of 0.00"},
-		{"spot for the pods of both, which is on", Settings{SpotToSpot: true}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"), "medium@spot $0.60"},
-		{"on-demand for the pods of a spot node", Settings{}, nil, spotAndNot, withPods(comes(od, "small"), "n-x"), "small@on-demand $1.00"},
+		{"spot for the pods of an on-demand node", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y"),
+			"medium@spot $0.60"},
+		{"spot for the pods of both", Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"),
+			"SpotToSpotOff saves 0.70 of 0.00"},
+		{"spot for the pods of both, which is on", Settings{SpotToSpot: true}, nil, spotAndNot,
+			withPods(comes(both, "medium"), "n-y", "n-x"), "medium@spot $0.60"},
+		{"on-demand for the pods of a spot node", Settings{}, nil, spotAndNot, withPods(comes(od, "small"), "n-x"),
+			"small@on-demand $1.00"},
 		{"no cheaper than one of the same type that goes", Settings{}, nil,
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}
@@ -124,12 +145,20 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []Candidate {
 				return []Candidate{goer(p, "medium", onDemand, 2, 1), goer(p, "large", onDemand, 4, 1)}
 			}, withPods(comes(od, "medium", "large"), "n-medium"), "NothingCheaper saves 4.00 of 0.00"},
-		{"a share must be saved", Settings{MinSaving: 0.6}, nil, leaves("large", onDemand, 4, 3), comes(od, all...), "small@on-demand $1.00"},
-		{"a share is not saved", Settings{MinSaving: 0.8}, nil, leaves("large", onDemand, 4, 3), comes(od, all...), "SavesTooLittle saves 3.00 of 3.20"},
-		{"each pod must be worth it", Settings{MinSavingPerPod: 0.7}, nil, leaves("large", onDemand, 4, 4), comes(od, all...), "small@on-demand $1.00"},
-		{"each pod is not worth it", Settings{MinSavingPerPod: 0.9}, nil, leaves("large", onDemand, 4, 4), comes(od, all...), "SavesTooLittle saves 3.00 of 3.60"},
-		{"the pods are not worth the node", Settings{MinSavingPerPod: 1.1}, nil, leaves("large", onDemand, 4, 4), nil, "SavesTooLittle saves 4.00 of 4.40"},
-		{"the pool has its own word", Settings{MinSaving: 0.1, MinSavingPerPod: 0.9}, func(p *cluster.Pool) { zero := 0.0; p.Overrides.MinSaving, p.Overrides.MinSavingPerPod = &half, &zero },
+		{"a share must be saved", Settings{MinSaving: 0.6}, nil, leaves("large", onDemand, 4, 3), comes(od, all...),
+			"small@on-demand $1.00"},
+		{"a share is not saved", Settings{MinSaving: 0.8}, nil, leaves("large", onDemand, 4, 3), comes(od, all...),
+			"SavesTooLittle saves 3.00 of 3.20"},
+		{"each pod must be worth it", Settings{MinSavingPerPod: 0.7}, nil, leaves("large", onDemand, 4, 4),
+			comes(od, all...), "small@on-demand $1.00"},
+		{"each pod is not worth it", Settings{MinSavingPerPod: 0.9}, nil, leaves("large", onDemand, 4, 4),
+			comes(od, all...), "SavesTooLittle saves 3.00 of 3.60"},
+		{"the pods are not worth the node", Settings{MinSavingPerPod: 1.1}, nil, leaves("large", onDemand, 4, 4), nil,
+			"SavesTooLittle saves 4.00 of 4.40"},
+		{"the pool has its own word", Settings{MinSaving: 0.1, MinSavingPerPod: 0.9}, func(p *cluster.Pool) {
+			zero := 0.0
+			p.Overrides.MinSaving, p.Overrides.MinSavingPerPod = &half, &zero
+		},
 			leaves("large", onDemand, 4, 4), comes(od, all...), "small|medium@on-demand $1.00"},
 		{"each pool has a word", Settings{}, func(p *cluster.Pool) { p.Overrides.MinSavingPerPod = &one },
 			func(p *cluster.Pool) []Candidate {
@@ -145,15 +174,19 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{binOf(p, od, "medium", "large"), binOf(p, od, "medium")}
 			}, "NothingCheaper saves 0.00 of 0.00"},
-		{"two for one spot node: only spot wants types", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 2, 3),
+		{"two for one spot node: only spot wants types", Settings{SpotToSpot: true, SpotTypes: 2}, nil,
+			leaves("large", spot, 2, 3),
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{binOf(p, od, "small"), binOf(p, both, all...)}
 			}, "small@on-demand $1.00 + small|medium@spot $0.30"},
-		{"two for one spot node: too few types for the one that may be spot", Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", spot, 1.6, 3),
+		{"two for one spot node: too few types for the one that may be spot", Settings{SpotToSpot: true, SpotTypes: 2},
+			nil, leaves("large", spot, 1.6, 3),
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{binOf(p, od, "small"), binOf(p, both, all...)}
 			}, "SpotNeedsTypes saves 0.30 of 0.00"},
-		{"nothing is for sale", Settings{}, func(p *cluster.Pool) { p.Catalog = p.Catalog.Without(func(*cluster.Offering) bool { return true }) },
+		{"nothing is for sale", Settings{}, func(p *cluster.Pool) {
+			p.Catalog = p.Catalog.Without(func(*cluster.Offering) bool { return true })
+		},
 			leaves("large", onDemand, 4, 3), comes(od, all...), "NothingCheaper saves 3.00 of 0.00"},
 		{"a zone is sold out", Settings{}, func(p *cluster.Pool) {
 			p.Catalog = p.Catalog.Without(func(o *cluster.Offering) bool { return o.Zone == "b" })
@@ -210,17 +243,21 @@ func drawDeal(t *rapid.T) (Settings, []Candidate, []schedule.Bin) {
 		for _, zone := range []string{"a", "b"} {
 			for _, terms := range []string{onDemand, spot} {
 				if rapid.IntRange(0, 3).Draw(t, "sold") > 0 {
-					offers = append(offers, offering(i, name, zone, terms, float64(rapid.IntRange(1, 40).Draw(t, "price"))/10))
+					offers = append(offers, offering(i, name, zone, terms,
+						float64(rapid.IntRange(1, 40).Draw(t, "price"))/10))
 				}
 			}
 		}
 	}
 	p := &cluster.Pool{Name: "p", Catalog: cluster.NewCatalog(types, offers)}
-	set := Settings{MinSaving: rapid.SampledFrom([]float64{0, 0.05, 0.3}).Draw(t, "share"), MinSavingPerPod: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "perPod"),
-		SpotToSpot: true, SpotTypes: rapid.IntRange(1, 8).Draw(t, "spotTypes"), SpotRisk: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "risk")}
+	set := Settings{MinSaving: rapid.SampledFrom([]float64{0, 0.05, 0.3}).Draw(t, "share"),
+		MinSavingPerPod: rapid.SampledFrom([]float64{0, 0.01}).Draw(t, "perPod"),
+		SpotToSpot:      true, SpotTypes: rapid.IntRange(1, 8).Draw(t, "spotTypes"),
+		SpotRisk: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "risk")}
 	var candidates []Candidate
 	for range rapid.IntRange(1, 4).Draw(t, "go") {
-		candidates = append(candidates, goer(p, rapid.SampledFrom(types).Draw(t, "was").Name, rapid.SampledFrom([]string{onDemand, spot}).Draw(t, "terms"),
+		candidates = append(candidates, goer(p, rapid.SampledFrom(types).Draw(t, "was").Name,
+			rapid.SampledFrom([]string{onDemand, spot}).Draw(t, "terms"),
 			float64(rapid.IntRange(1, 60).Draw(t, "paid"))/10, rapid.IntRange(0, 9).Draw(t, "pods")))
 	}
 	var bins []schedule.Bin
@@ -231,13 +268,14 @@ func drawDeal(t *rapid.T) (Settings, []Candidate, []schedule.Bin) {
 				list = append(list, kind.Name)
 			}
 		}
-		bins = append(bins, binOf(p, rapid.SampledFrom([][]string{{onDemand}, {spot}, {onDemand, spot}}).Draw(t, "how"), list...))
+		bins = append(bins, binOf(p, rapid.SampledFrom([][]string{{onDemand}, {spot}, {onDemand, spot}}).Draw(t, "how"),
+			list...))
 	}
 	return set, candidates, bins
 }
 
-// dearest is the most that a bin may come to cost, in so many words: any offering that it allows of any type, but a type that has
-// spot is launched as spot.
+// dearest is the most that a bin may come to cost, in so many words: any offering that it allows of any type, but a
+// type that has spot is launched as spot.
 func dearest(t *rapid.T, b *schedule.Bin) float64 {
 	most := -1.0
 	for _, name := range b.Types {
@@ -285,8 +323,10 @@ func TestEveryMoveSaves(t *testing.T) {
 				t.Fatalf("%s is expected to cost more than the most that it may", kept(a.Bins[i:i+1]))
 			}
 		}
-		if before-worst < needed-1e-9 || math.Abs(a.MaxAfter-worst) > 1e-9 || math.Abs(a.After-after) > 1e-9 || math.Abs(a.Before-before) > 1e-9 {
-			t.Fatalf("%s for $%.2f: saves $%.4f at worst, must $%.4f; %+v", kept(a.Bins), before, before-worst, needed, a)
+		if before-worst < needed-1e-9 || math.Abs(a.MaxAfter-worst) > 1e-9 || math.Abs(a.After-after) > 1e-9 ||
+			math.Abs(a.Before-before) > 1e-9 {
+			t.Fatalf("%s for $%.2f: saves $%.4f at worst, must $%.4f; %+v", kept(a.Bins), before,
+				before-worst, needed, a)
 		}
 	})
 }

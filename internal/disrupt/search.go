@@ -13,10 +13,10 @@ import (
 
 // Search looks at every candidate for a cheaper way to run its pods.
 //
-// The cluster is taken in once. What pods are worth, which is what it costs at least to run them whatever is bought, tells
-// which nodes are wasteful. First nodes go whose pods have room elsewhere, the most wasteful for the disturbance first; then
-// nodes whose pods can be had for less on new ones, in groups. Whatever is found builds on what was found before, so that all
-// moves can be made at the same time.
+// The cluster is taken in once. What pods are worth, which is what it costs at least to run them whatever is bought,
+// tells which nodes are wasteful. First nodes go whose pods have room elsewhere, the most wasteful for the disturbance
+// first; then nodes whose pods can be had for less on new ones, in groups. Whatever is found builds on what was found
+// before, so that all moves can be made at the same time.
 func Search(s *cluster.Snapshot, set Settings) Proposal { return search(s, set, mostSteps) }
 
 // search is Search with another bound of steps.
@@ -27,7 +27,8 @@ func search(s *cluster.Snapshot, set Settings, steps int) Proposal {
 	busy := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return c.Empty })
 	busy, cut := splitByRules(s, set, busy)
 	for i := range cut {
-		out.Blocked = append(out.Blocked, BlockedNode{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name, Reason: SearchCut})
+		out.Blocked = append(out.Blocked, BlockedNode{Claim: cut[i].Claim.Name, Node: cut[i].Node.Name,
+			Reason: SearchCut})
 	}
 	if len(busy) > 0 {
 		sr := newSearcher(s, set, candidates, busy, steps)
@@ -41,7 +42,9 @@ func search(s *cluster.Snapshot, set Settings, steps int) Proposal {
 		out.Moves, out.Faults = moves, sr.whatIf.Faults()
 		out.Blocked = append(append(out.Blocked, sr.blockedNodes()...), refused...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wakeAt)
-		out.Truncated = sr.isOutOfSteps() || slices.ContainsFunc(sr.candidates, func(c searchCandidate) bool { return c.skipped })
+		out.Truncated = sr.isOutOfSteps() || slices.ContainsFunc(sr.candidates, func(c searchCandidate) bool {
+			return c.skipped
+		})
 	}
 	out.Truncated = out.Truncated || len(cut) > 0
 	slices.SortFunc(out.Blocked, func(a, b BlockedNode) int { return strings.Compare(a.Claim, b.Claim) })
@@ -57,7 +60,8 @@ type searcher struct {
 	evictionRates *EvictionRates
 	totals        PoolTotals
 	candidates    []searchCandidate
-	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may look at rules between pods.
+	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may
+	// look at rules between pods.
 	packingBudget, maxSteps int
 	// searchSteps are what has been found, in that order. unionParent joins candidates whose steps hang together,
 	// unionSize is how many they are. assigned are where pods go that need no new node.
@@ -84,14 +88,16 @@ type searchCandidate struct {
 	hasBlockReason bool
 }
 
-// minPackingBudget is how many pods are packed anew at least, however small the cluster, if it takes that many to find out.
+// minPackingBudget is how many pods are packed anew at least, however small the cluster, if it takes that many to find
+// out.
 const minPackingBudget = 6_000
 
 // waste is what the node costs beyond what its pods are worth.
 func (p *searchCandidate) waste() float64 { return p.Price - p.worth }
 
 func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate, steps int) *searcher {
-	sr := &searcher{s: s, set: set, budgets: NewBudgetTracker(s), evictionRates: NewEvictionRates(s, set), totals: NewPoolTotals(s),
+	sr := &searcher{s: s, set: set, budgets: NewBudgetTracker(s), evictionRates: NewEvictionRates(s, set),
+		totals:   NewPoolTotals(s),
 		assigned: make(map[string]schedule.Assignment), byNode: make(map[string]int), emptyNodes: make(map[string]bool)}
 	sr.packingBudget, sr.maxSteps = minPackingBudget, steps
 	for _, p := range s.Pools {
@@ -101,7 +107,8 @@ func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate
 	}
 	departures := make([]schedule.RemovableNode, len(busy))
 	for i, c := range busy {
-		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c, blocked: BlockedNode{Claim: c.Claim.Name, Node: c.Node.Name, Reason: NothingCheaper}})
+		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c, blocked: BlockedNode{Claim: c.Claim.Name,
+			Node: c.Node.Name, Reason: NothingCheaper}})
 		sr.packingBudget += len(c.Pods) / 4
 		sr.unionParent, sr.unionSize, sr.byNode[c.Node.Name] = append(sr.unionParent, i), append(sr.unionSize, 1), i
 		departures[i] = schedule.RemovableNode{Host: c.Node.Name, Pods: c.Pods}
@@ -131,8 +138,8 @@ func (sr *searcher) updateWorth() {
 	}
 }
 
-// withoutLeaving is the snapshot as it will be when what has been decided is done: without the nodes that go, and those that are
-// fenced.
+// withoutLeaving is the snapshot as it will be when what has been decided is done: without the nodes that go, and those
+// that are fenced.
 func withoutLeaving(s *cluster.Snapshot) *cluster.Overlay { return s.Without(leavingHosts(s)...) }
 
 // leavingHosts are the hosts that go, and those that are fenced.
@@ -152,8 +159,8 @@ func leavingHosts(s *cluster.Snapshot) []string {
 	return gone
 }
 
-// mayReceivePods reports whether pods may be moved to the host for money's sake: it is there, at work, and neither expects others
-// nor is still being filled.
+// mayReceivePods reports whether pods may be moved to the host for money's sake: it is there, at work, and neither
+// expects others nor is still being filled.
 func (sr *searcher) mayReceivePods(h *cluster.Host) bool {
 	n := sr.s.Node(h.Name)
 	if n == nil || !h.Initialized || h.Fenced || !n.Ready || hasFence(n) || sr.s.HasNominatedPod(h.Name) {
@@ -174,8 +181,8 @@ func (sr *searcher) mayReceivePods(h *cluster.Host) bool {
 	return !hasCommandUnderWay(sr.s, c, n)
 }
 
-// sortByWaste sorts the candidates by how soon they should go: those that waste the most for the disturbance come first, and what
-// is only tried out last.
+// sortByWaste sorts the candidates by how soon they should go: those that waste the most for the disturbance come
+// first, and what is only tried out last.
 func (sr *searcher) sortByWaste() []int {
 	order := make([]int, len(sr.candidates))
 	for i := range order {

@@ -48,8 +48,8 @@ func BenchmarkConsolidate(b *testing.B) {
 	}
 }
 
-// report lets the cluster settle and prints what came of it: decision_s is the longest of its searches, cost_fresh what the same
-// pods cost if they are packed from nothing.
+// report lets the cluster settle and prints what came of it: decision_s is the longest of its searches, cost_fresh what
+// the same pods cost if they are packed from nothing.
 func report(w *town, n int) {
 	nodes, pods, before, moved, rounds := len(w.nodes), w.workload(), w.cost(), 0, 0
 	for searching := true; searching; rounds++ {
@@ -58,7 +58,8 @@ func report(w *town, n int) {
 		searching = len(p.Moves) > 0
 	}
 	fresh := schedule.Place(w.afresh().SchedulerView(), schedule.Settings{})
-	fmt.Printf("workload=consolidate-%d nodes=%d pods=%d decision_s=%.3f cost_before=%.2f cost_after=%.2f cost_fresh=%.2f pods_moved=%d alloc_mb=%d rounds=%d nodes_after=%d\n",
+	fmt.Printf("workload=consolidate-%d nodes=%d pods=%d decision_s=%.3f cost_before=%.2f cost_after=%.2f "+
+		"cost_fresh=%.2f pods_moved=%d alloc_mb=%d rounds=%d nodes_after=%d\n",
 		n, nodes, pods, w.took.Seconds(), before, w.cost(), fresh.Price, moved, w.alloc>>20, rounds, len(w.nodes))
 }
 

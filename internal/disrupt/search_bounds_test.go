@@ -2,8 +2,8 @@ package disrupt
 
 import "testing"
 
-// Which nodes a search leaves out because their pods have many rules about others, and what becomes of the others. Of a pod with so many
-// rules 1,000 nodes are looked at: 70 rules are 71,000 steps.
+// Which nodes a search leaves out because their pods have many rules about others, and what becomes of the others. Of a
+// pod with so many rules 1,000 nodes are looked at: 70 rules are 71,000 steps.
 func TestWhatASearchIsCutAt(t *testing.T) {
 	for _, c := range []struct{ name, cluster, want string }{
 		{"a pod has as many rules as one placement takes on", "large:1 large:5; p1 asks 128",
@@ -24,7 +24,8 @@ func TestWhatASearchIsCutAt(t *testing.T) {
 			"n1 NothingCheaper; n2 SearchCut; cut"},
 		{"the steps run out once all have been looked at", "medium/b:4 huge:5,6,3; all steps 1",
 			"n1 NothingCheaper; n2 NothingCheaper; cut"},
-		{"the steps run out once it is known what would be saved", "large/b:1,1,4 medium/b:3; all steps 1; all saving 0.05",
+		{"the steps run out once it is known what would be saved", "large/b:1,1,4 medium/b:3; all steps 1; all " +
+			"saving 0.05",
 			"n1 NothingCheaper of $0.375; n2 NothingCheaper of $0.188; cut"},
 	} {
 		if got := fleetOf(c.cluster).search(); got != c.want {
@@ -50,16 +51,19 @@ func TestWorkGrowsWithTheCluster(t *testing.T) {
 	}
 }
 
-// Pairs are looked at among sixteen nodes at most, 36 of them; each counts as work, and none is looked at once no work is left.
+// Pairs are looked at among sixteen nodes at most, 36 of them; each counts as work, and none is looked at once no work
+// is left.
 func TestPairsAreBounded(t *testing.T) {
 	const each = 16/fullPlacementCost + 1 + 1 // of many's pods
 	for _, c := range []struct{ nodes, work, want int }{
-		{fewNodes, minPackingBudget, mostPairs * each}, {fewNodes + 1, minPackingBudget, 0}, {fewNodes, 0, 0}, {fewNodes, 1, each}, {fewNodes, 2 * each, 2 * each},
+		{fewNodes, minPackingBudget, mostPairs * each}, {fewNodes + 1, minPackingBudget, 0}, {fewNodes, 0, 0},
+		{fewNodes, 1, each}, {fewNodes, 2 * each, 2 * each},
 	} {
 		g := groupingOf(many(c.nodes))
 		g.packingBudget = c.work
 		if g.findPairs(); c.work-g.packingBudget != c.want {
-			t.Errorf("%d nodes and work for %d pods: %d are placed anew, want %d", c.nodes, c.work, c.work-g.packingBudget, c.want)
+			t.Errorf("%d nodes and work for %d pods: %d are placed anew, want %d", c.nodes, c.work,
+				c.work-g.packingBudget, c.want)
 		}
 	}
 	few := groupingOf(many(4))

@@ -8,12 +8,15 @@ import (
 )
 
 const (
-	// mostSteps is how often a search looks at rules between pods: 2,000 nodes with 40,000 pods of ordinary workloads take less than
+	// mostSteps is how often a search looks at rules between pods: 2,000 nodes with 40,000 pods of ordinary workloads
+	// take less than
 	// 0.2 % of it, thousands of pods that each have rules about all the others would take hours.
 	mostSteps = 150_000_000
-	// stepsPerCandidate is about how many nodes are looked at for a pod whose rules stand in the way, in all that is tried with it.
+	// stepsPerCandidate is about how many nodes are looked at for a pod whose rules stand in the way, in all that is
+	// tried with it.
 	stepsPerCandidate = 1_000
-	// rotationPeriod is how long a search that can't come to all nodes begins with the same one, and rotationStride by how many it then goes on.
+	// rotationPeriod is how long a search that can't come to all nodes begins with the same one, and rotationStride by
+	// how many it then goes on.
 	rotationPeriod = time.Minute
 	rotationStride = 31
 )
@@ -21,13 +24,14 @@ const (
 // isOutOfSteps reports whether the search has used up its steps.
 func (sr *searcher) isOutOfSteps() bool { return sr.whatIf.Steps() >= sr.maxSteps }
 
-// rotationStart is with which of n nodes a search begins that can't come to all: another one each minute, so that all come in turn. It is
-// the snapshot's time that says so, and the same snapshot gives the same answer.
+// rotationStart is with which of n nodes a search begins that can't come to all: another one each minute, so that all
+// come in turn. It is the snapshot's time that says so, and the same snapshot gives the same answer.
 func rotationStart(s *cluster.Snapshot, n int) int {
 	return int(uint64(s.Now.Unix()/int64(rotationPeriod.Seconds())) * rotationStride % uint64(n))
 }
 
-// splitByRules tells the candidates that a search takes on from those that are left out because their pods have too many rules.
+// splitByRules tells the candidates that a search takes on from those that are left out because their pods have too
+// many rules.
 func splitByRules(s *cluster.Snapshot, set Settings, busy []Candidate) (taken, cut []Candidate) {
 	if len(busy) == 0 {
 		return nil, nil
@@ -46,8 +50,8 @@ func splitByRules(s *cluster.Snapshot, set Settings, busy []Candidate) (taken, c
 	return taken, cut
 }
 
-// skipCostly leaves those out that there will be no steps for, if pods have so many rules that it is certain that they won't do. The
-// steps would else go to the most wasteful nodes again and again.
+// skipCostly leaves those out that there will be no steps for, if pods have so many rules that it is certain that they
+// won't do. The steps would else go to the most wasteful nodes again and again.
 func (sr *searcher) skipCostly() {
 	left, first := sr.maxSteps, rotationStart(sr.s, len(sr.candidates))
 	for n := range sr.candidates {

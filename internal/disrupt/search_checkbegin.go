@@ -14,12 +14,12 @@ const (
 	maxTriedAlone = 8
 )
 
-// checkBegin asks of what was found what will be asked when it is to begin, if it might be that nothing of it does: the same would else be
-// found again and again. It returns the moves that are left, and why the nodes of the others stay.
+// checkBegin asks of what was found what will be asked when it is to begin, if it might be that nothing of it does: the
+// same would else be found again and again. It returns the moves that are left, and why the nodes of the others stay.
 //
-// The places of pods that have no rules are taken over as they were found, and something begins in any case. Pods with rules
-// are placed once more, all of them together, and a placement may come to something dearer. Pods that have no place now are no matter of the
-// moves: others look after them.
+// The places of pods that have no rules are taken over as they were found, and something begins in any case. Pods with
+// rules are placed once more, all of them together, and a placement may come to something dearer. Pods that have no
+// place now are no matter of the moves: others look after them.
 func (sr *searcher) checkBegin(moves []Move) (left []Move, blocked []BlockedNode) {
 	if len(moves) == 0 || sr.surelyBegins(moves) {
 		return moves, nil
@@ -49,7 +49,8 @@ func (sr *searcher) checkBegin(moves []Move) (left []Move, blocked []BlockedNode
 	return left, blocked
 }
 
-// surelyBegins reports whether something of what was found is sure to begin, or if too much was found to ask, or too much is going on.
+// surelyBegins reports whether something of what was found is sure to begin, or if too much was found to ask, or too
+// much is going on.
 func (sr *searcher) surelyBegins(moves []Move) bool {
 	pods := 0
 	for i := range moves {
@@ -70,7 +71,9 @@ func (sr *searcher) hasCertainPlaces(m *Move) bool {
 		}
 	}
 	for _, name := range m.Claims {
-		if slices.ContainsFunc(sr.s.PodsOn(sr.s.NodeOf(name).Name), func(p *cluster.Pod) bool { return sr.s.NeedsNewPlace(p) && !hasNoRules(p) }) {
+		if slices.ContainsFunc(sr.s.PodsOn(sr.s.NodeOf(name).Name), func(p *cluster.Pod) bool {
+			return sr.s.NeedsNewPlace(p) && !hasNoRules(p)
+		}) {
 			return false
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// When it is sure that something of what was found begins, or when there is too much to ask. Each case is a cluster of which two moves
-// take n1 away.
+// When it is sure that something of what was found begins, or when there is too much to ask. Each case is a cluster of
+// which two moves take n1 away.
 func TestWhatNeedsNoRehearsal(t *testing.T) {
 	limited := &cluster.Pool{Name: "limited", Limits: cluster.Limits{HasNodes: true, Nodes: 3}}
 	for _, c := range []struct {
@@ -22,7 +22,8 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 		{"only another node has pods with rules", "large:1 large:5; p2 spread", 2, nil, true},
 		{"only a pod of a DaemonSet has rules", "large:1,1 large:5; p2 spread; p2 daemon", 2, nil, true},
 		{"a new node of a pool with limits", "large:1 large:5", 2, limited, false},
-		{"a new node of a pool that is on trial", "large:1 large:5", 2, &cluster.Pool{Name: "tried", Probing: true}, false},
+		{"a new node of a pool that is on trial", "large:1 large:5", 2, &cluster.Pool{Name: "tried", Probing: true},
+			false},
 		{"a new node of another pool", "large:1 large:5", 2, &cluster.Pool{Name: "other"}, true},
 		{"as many pods as are rehearsed", "large:1 large:5; pods spread", maxCheckedPods, nil, false},
 		{"one more", "large:1 large:5; pods spread", maxCheckedPods + 1, nil, true},

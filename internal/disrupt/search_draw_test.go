@@ -49,9 +49,11 @@ func drawPool(r *rand.Rand, p *cluster.Pool) {
 	case 0:
 		p.Budgets = []cluster.Budget{{Nodes: 1 + r.IntN(60), Percent: true, Active: true}}
 	case 1:
-		p.Budgets = []cluster.Budget{{Nodes: r.IntN(4), Active: true}, {Nodes: 1, Active: true, Reasons: []string{"Drifted"}}}
+		p.Budgets = []cluster.Budget{{Nodes: r.IntN(4), Active: true}, {Nodes: 1, Active: true,
+			Reasons: []string{"Drifted"}}}
 	}
-	p.Policy = []cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.WhenEmptyOrUnderutilized, cluster.WhenEmptyOrUnderutilized,
+	p.Policy = []cluster.Policy{cluster.WhenEmptyOrUnderutilized, cluster.WhenEmptyOrUnderutilized,
+		cluster.WhenEmptyOrUnderutilized,
 		cluster.Balanced, cluster.WhenEmpty}[r.IntN(5)]
 	p.Weight = int32(r.IntN(2) * 10)
 	if r.IntN(5) == 0 {
@@ -86,7 +88,9 @@ func (w *town) drawCare(r *rand.Rand) {
 		}
 	}
 	for n := range r.IntN(4) {
-		w.guards = append(w.guards, &cluster.PDB{Namespace: "default", Name: fmt.Sprint("guard", n), Allowed: r.IntN(2), Healthy: 5, DesiredHealthy: 2, Expected: 5,
-			Selector: cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(fmt.Sprintf("app-%05d", r.IntN(6))))}})
+		w.guards = append(w.guards, &cluster.PDB{Namespace: "default", Name: fmt.Sprint("guard", n), Allowed: r.IntN(2),
+			Healthy: 5, DesiredHealthy: 2, Expected: 5,
+			Selector: cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app",
+				require.Only(fmt.Sprintf("app-%05d", r.IntN(6))))}})
 	}
 }

@@ -249,14 +249,16 @@ func TestWhatASearchFinds(t *testing.T) {
 			"n1+n4: $5.8 to $0, 3 evicted, p4 on n2, p5 on n3, p1 on n2; n2 NothingCheaper $-0.2; n3 NothingCheaper"},
 		{"a pair goes to a node of others that is empty", "large:6 small/b: huge: large:3,3; pods spread; n3 foreign",
 			"n1+n4: $8 to $2, 3 evicted, p1 on n3, p3 on n3, p2 on medium"},
-		{"no pair with a node that other pods are expected on", "large/b:6 small:2 huge:2,6,1; pods spread; n2 foreign; n3 waits 3",
+		{"no pair with a node that other pods are expected on", "large/b:6 small:2 huge:2,6,1; pods spread; n2 " +
+			"foreign; n3 waits 3",
 			"n1 NothingCheaper; n3 PodsExpected"},
 		{"a node has the name of a claim on its way out", "large:1 large:5; n1 namesake",
 			"n1 BeingDisrupted; n2 PodsExpected; of-n1 NothingCheaper"},
 		{"no pod goes to a node of others that is tainted, not even one that could",
 			"large:1 large:5; n2 tainted; n2 foreign; p1 tolerates",
 			"n1: $4 to $1, 0 evicted, p1 on small|medium"},
-		{"two new nodes share what is left below the price by what each costs", "medium:1,3; all any; pods in a; p1 apart",
+		{"two new nodes share what is left below the price by what each costs", "medium:1,3; all any; pods in a; p1 " +
+			"apart",
 			"n1: $2 to $0.9, 2 evicted, p2 on medium|large, p1 on small|medium"},
 		{"two pools that only want to be told are looked at together",
 			"large:5 large:5 large:5; n1 of b; n3 of c; b dry; c dry",
@@ -272,22 +274,26 @@ func TestWhatASearchFinds(t *testing.T) {
 	}
 }
 
-// What a search finds begins on the same cluster. A move that the next step refuses is found again and again, and nothing ever
-// comes of it.
+// What a search finds begins on the same cluster. A move that the next step refuses is found again and again, and
+// nothing ever comes of it.
 func TestWhatASearchFindsBegins(t *testing.T) {
 	for _, c := range []struct{ name, cluster string }{
 		{"the new node is like one whose pod goes elsewhere", "large:3 small:1 large:2,4"},
 		{"a pool whose savings are balanced, and another", "small: large:1 large:3,2; n1 of b; n2 of b; b balanced 1"},
-		{"two pools, each with a threshold of its own", "large:1 large:1 large:3; n1 of b; b saving 0.1; all saving 0.2"},
+		{"two pools, each with a threshold of its own",
+			"large:1 large:1 large:3; n1 of b; b saving 0.1; all saving 0.2"},
 		{"two moves of which the first alone leaves the other its room", "small/b:1 medium/b:2 huge:1,1; pods spread"},
-		{"two moves whose pods would share dearer nodes", "medium:1 large/b:4,1 medium:3 medium/b:4 huge:4,3,1; pods spread"},
+		{"two moves whose pods would share dearer nodes", "medium:1 large/b:4,1 medium:3 medium/b:4 huge:4,3,1; pods " +
+			"spread"},
 		{"two moves, and at least two zones", "small/b:1 medium/b:2 huge:1,1; pods spread 2"},
 		{"two moves, and each revision by itself", "small/b:1 medium/b:2 huge:1,1; pods spread x; p4 spread y"},
 	} {
 		f := fleetOf(c.cluster)
 		found := Search(f.s.Seal(), f.set)
-		if described := f.begin(&found); len(found.Moves) == 0 || strings.Contains(described, "pass ") || !strings.Contains(described, "begin ") {
-			t.Errorf("%s (%s): of %d moves becomes %q, want all of them to begin", c.name, c.cluster, len(found.Moves), described)
+		if described := f.begin(&found); len(found.Moves) == 0 || strings.Contains(described, "pass ") ||
+			!strings.Contains(described, "begin ") {
+			t.Errorf("%s (%s): of %d moves becomes %q, want all of them to begin", c.name, c.cluster,
+				len(found.Moves), described)
 		}
 	}
 }
@@ -299,14 +305,16 @@ func (f *fleet) begin(found *Proposal) string {
 	return outcome(&r)
 }
 
-// Something of what a search finds begins in drawn clusters, too, whose pods are spread over zones in one way or another, or want to be
-// in one. What does not begin waits for that, and each node that goes in no move says why it stays.
+// Something of what a search finds begins in drawn clusters, too, whose pods are spread over zones in one way or
+// another, or want to be in one. What does not begin waits for that, and each node that goes in no move says why it
+// stays.
 func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
 	for _, c := range []struct {
 		rules string
 		least int // so many moves are found, or the clusters say nothing
 	}{
-		{"pods spread", 400}, {"pods spread 2", 400}, {"pods spread 3", 20}, {"pods spread x; p1 spread y; p3 spread y", 400}, {"pods together", 400},
+		{"pods spread", 400}, {"pods spread 2", 400}, {"pods spread 3", 20}, {"pods spread x; p1 spread y; p3 spread y",
+			400}, {"pods together", 400},
 	} {
 		moves, waiting := 0, 0
 		for seed := range uint64(300) {
@@ -319,12 +327,15 @@ func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
 			f.o.Proposal = &found
 			r, _ := Execute(f.s, f.set, f.o)
 			moves, waiting = moves+len(found.Moves), waiting+len(r.NotBegun)
-			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.NotBegun, func(g GivenUp) bool { return g.BlockReason != OthersFirst }) {
+			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.NotBegun, func(g GivenUp) bool {
+				return g.BlockReason != OthersFirst
+			}) {
 				t.Errorf("%s: of %d moves becomes %q", cluster, len(found.Moves), outcome(&r))
 			}
 		}
 		if moves < c.least || waiting > moves/20 {
-			t.Errorf("%s: %d moves were found, of which %d wait; want at least %d, and 5 %% at most that wait", c.rules, moves, waiting, c.least)
+			t.Errorf("%s: %d moves were found, of which %d wait; want at least %d, and 5 %% at most that wait", c.rules,
+				moves, waiting, c.least)
 		}
 	}
 }
@@ -365,8 +376,8 @@ func drawnFleet(r *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// What would not begin is not found: it would be found again and again. Its nodes say what keeps them, or that others come first. Here
-// an earlier try of a move has left nodes that nobody uses, for which the move would have to pay.
+// What would not begin is not found: it would be found again and again. Its nodes say what keeps them, or that others
+// come first. Here an earlier try of a move has left nodes that nobody uses, for which the move would have to pay.
 func TestWhatWouldNotBeginIsNotFound(t *testing.T) {
 	const alone, two = "medium:1; pods spread", "small/b:1 medium/b:2 huge:1,1; pods spread"
 	for _, c := range []struct {
@@ -377,9 +388,12 @@ func TestWhatWouldNotBeginIsNotFound(t *testing.T) {
 		{"nothing is left", alone, 0, "", "n1: $2 to $1, 1 evicted, p1 on small"},
 		{"a single move does not pay", alone, 0, "large", "n1 NothingCheaper $-3"},
 		{"pods without rules are not asked", "medium:1", 0, "large", "n1: $2 to $1, 1 evicted, p1 on small"},
-		{"two moves pay", two, 0, "", "n1: $1 to $0, 1 evicted, p1 on n2; n3: $6 to $1, 2 evicted, p3+p4 on small|medium|large; n2 NothingCheaper"},
-		{"the second pays alone", two, 0, "large large", "n3: $6 to $1, 2 evicted, p3+p4 on small|medium|large; n1 NothingCheaper $-7; n2 NothingCheaper"},
-		{"the first pays alone", two, 1, "large large", "n1: $1 to $0, 1 evicted, p1 on n2; n2 NothingCheaper; n3 OthersFirst"},
+		{"two moves pay", two, 0, "", "n1: $1 to $0, 1 evicted, p1 on n2; n3: $6 to $1, 2 evicted, p3+p4 on " +
+			"small|medium|large; n2 NothingCheaper"},
+		{"the second pays alone", two, 0, "large large", "n3: $6 to $1, 2 evicted, p3+p4 on small|medium|large; n1 " +
+			"NothingCheaper $-7; n2 NothingCheaper"},
+		{"the first pays alone", two, 1, "large large", "n1: $1 to $0, 1 evicted, p1 on n2; n2 NothingCheaper; n3 " +
+			"OthersFirst"},
 	} {
 		f := fleetOf(c.cluster)
 		found := Search(f.s.Seal(), f.set)
@@ -393,7 +407,8 @@ func TestWhatWouldNotBeginIsNotFound(t *testing.T) {
 	}
 }
 
-// A pod that waits is no matter of a move: that it could share the new node, and would be paid for by the move then, keeps nothing from going.
+// A pod that waits is no matter of a move: that it could share the new node, and would be paid for by the move then,
+// keeps nothing from going.
 func TestPodsThatWaitDoNotMakeMovesDearer(t *testing.T) {
 	for _, cluster := range []string{"medium:1; pods spread b", "medium:1; pods spread b; n4 waits 5"} {
 		f := fleetOf(cluster)

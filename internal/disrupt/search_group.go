@@ -14,9 +14,9 @@ import (
 // mostNodes is how many nodes go together at most: their replacements must all be there before the first of them goes.
 const mostNodes = 16
 
-// findGroups finds nodes whose pods can be had for less on new ones if they are packed anew together. Nodes of a pool and a zone
-// are looked at together first, because their pods mostly can be; then what is left of each pool, and then of all. Spot nodes are
-// looked at apart where their pods may not go to new spot nodes.
+// findGroups finds nodes whose pods can be had for less on new ones if they are packed anew together. Nodes of a pool
+// and a zone are looked at together first, because their pods mostly can be; then what is left of each pool, and then
+// of all. Spot nodes are looked at apart where their pods may not go to new spot nodes.
 func (sr *searcher) findGroups() {
 	keys := []func(*searchCandidate) string{
 		func(c *searchCandidate) string {
@@ -42,7 +42,8 @@ func (sr *searcher) findGroups() {
 	}
 }
 
-// searchLists looks for groups in lists of nodes, the least efficient nodes of a list first, and the list first that wastes the most.
+// searchLists looks for groups in lists of nodes, the least efficient nodes of a list first, and the list first that
+// wastes the most.
 func (sr *searcher) searchLists(lists map[string][]int) {
 	var all []*groupSearch
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
@@ -80,7 +81,8 @@ func (g *groupSearch) waste() float64 {
 type groupSearch struct {
 	*searcher
 	list []int
-	// packingLoss is by how much new nodes have lately cost more than their pods are worth: what can't be filled to the last bit.
+	// packingLoss is by how much new nodes have lately cost more than their pods are worth: what can't be filled to the
+	// last bit.
 	packingLoss float64
 	// roomShare is which part of the pods, by worth, has lately found room on nodes that are there.
 	roomShare float64
@@ -98,8 +100,8 @@ const (
 	maxAttempts    = 3 // how often a group is tried, each time without those who only rode along
 )
 
-// tryNext tries the first nodes of the list together, then fewer of them, down to the first alone, which may become several. It
-// says how many of them it is done with.
+// tryNext tries the first nodes of the list together, then fewer of them, down to the first alone, which may become
+// several. It says how many of them it is done with.
 func (g *groupSearch) tryNext(list []int) int {
 	last, less := 0, 2
 	if len(g.candidates) >= manyNodes {
@@ -131,17 +133,20 @@ func (g *groupSearch) tryNext(list []int) int {
 func (g *groupSearch) attempt(places []int) (tried []int, a Appraisal, ok bool) {
 	for range maxAttempts {
 		g.freeRiderIndices = nil
-		if a, ok = g.try(places, g.buyTogether); ok || len(g.freeRiderIndices) == 0 || len(g.freeRiderIndices) == len(places) {
+		if a, ok = g.try(places, g.buyTogether); ok || len(g.freeRiderIndices) == 0 ||
+			len(g.freeRiderIndices) == len(places) {
 			break
 		}
 		g.whatIf.Undo()
-		places = slices.DeleteFunc(slices.Clone(places), func(i int) bool { return slices.Contains(g.freeRiderIndices, i) })
+		places = slices.DeleteFunc(slices.Clone(places), func(i int) bool {
+			return slices.Contains(g.freeRiderIndices, i)
+		})
 	}
 	return places, a, ok
 }
 
-// isHopeless reports whether a group would have to do much better than those before to pay. Where there are few nodes, nothing is
-// hopeless before it was tried.
+// isHopeless reports whether a group would have to do much better than those before to pay. Where there are few nodes,
+// nothing is hopeless before it was tried.
 func (g *groupSearch) isHopeless(places []int) bool {
 	if len(g.candidates) < manyNodes {
 		return false
@@ -166,7 +171,8 @@ func (sr *searcher) firstAllowed(list []int, size int) []int {
 		if len(out) == size {
 			break
 		}
-		if pool := sr.candidates[i].Pool.Name; sr.mayStillGo(i) && taken[pool] < sr.budgets.Remaining(pool, command.Underutilized) {
+		if pool := sr.candidates[i].Pool.Name; sr.mayStillGo(i) && taken[pool] < sr.budgets.Remaining(pool,
+			command.Underutilized) {
 			taken[pool]++
 			out = append(out, i)
 		}
@@ -174,8 +180,8 @@ func (sr *searcher) firstAllowed(list []int, size int) []int {
 	return out
 }
 
-// buyTogether buys nodes for all who have found no room. What can't pay, by what is known of how well such nodes are filled, is
-// not tried.
+// buyTogether buys nodes for all who have found no room. What can't pay, by what is known of how well such nodes are
+// filled, is not tried.
 func (g *groupSearch) buyTogether(places []int, chosen []Candidate, before, needed float64) (Appraisal, bool) {
 	worth, all := g.whatIf.WorthWithoutRoom(), 0.0
 	for _, i := range places {

@@ -17,12 +17,12 @@ func groupingOf(line string) *groupSearch {
 	return g
 }
 
-// many is a cluster of n nodes that are alike, with pods that may not share a node: what they are worth says that they could be had for
-// less, and they can't.
+// many is a cluster of n nodes that are alike, with pods that may not share a node: what they are worth says that they
+// could be had for less, and they can't.
 func many(n int) string { return strings.Repeat("medium:3 ", n) + "; pods apart" }
 
-// How many pods are packed anew to find that no group pays: those of sixteen nodes at most, of half as many, and so on down to one; each
-// group once. Where there are many nodes, those of a quarter as many.
+// How many pods are packed anew to find that no group pays: those of sixteen nodes at most, of half as many, and so on
+// down to one; each group once. Where there are many nodes, those of a quarter as many.
 func TestGroupsThatDoNotPayCostLittle(t *testing.T) {
 	for _, c := range []struct {
 		nodes, want int
@@ -92,7 +92,8 @@ func TestGroupsThatCanNotPayAreNotPacked(t *testing.T) {
 		loss   float64
 		work   int
 		packed bool
-	}{{"it could pay", 1.02, minPackingBudget, true}, {"it can't", 2.1, minPackingBudget, false}, {"no work is left", 1.02, 0, false}, {"a little is", 1.02, 1, true}} {
+	}{{"it could pay", 1.02, minPackingBudget, true}, {"it can't", 2.1, minPackingBudget, false},
+		{"no work is left", 1.02, 0, false}, {"a little is", 1.02, 1, true}} {
 		g := groupingOf(many(3))
 		g.packingLoss, g.packingBudget = c.loss, c.work
 		if g.try(g.list, g.buyTogether); g.packingBudget < c.work != c.packed {
@@ -101,7 +102,8 @@ func TestGroupsThatCanNotPayAreNotPacked(t *testing.T) {
 	}
 }
 
-// A search remembers which part of the pods has found room lately, and how much more than they are worth the new nodes cost for the others.
+// A search remembers which part of the pods has found room lately, and how much more than they are worth the new nodes
+// cost for the others.
 func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
@@ -112,8 +114,10 @@ func TestSearchesLearnFromWhatTheyTry(t *testing.T) {
 		{"half of it finds room", "medium:3 medium:3 huge:12,1", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"cheap nodes", "small:1 small:1 huge:8,7", []string{"n1", "n2"}, 0.5, mostLoss},
 		{"new nodes are full", "large:8 large:8", []string{"n1", "n2"}, 0, 1},
-		{"what they need is reserved, and costs nothing", "medium:1 medium:1; all any; all reserves 2; pods reserved", []string{"n1", "n2"}, usualRoomShare, usualLoss},
-		{"nobody sells what they need", "medium:1 medium:1; pods need x", []string{"n1", "n2"}, usualRoomShare, usualLoss},
+		{"what they need is reserved, and costs nothing", "medium:1 medium:1; all any; all reserves 2; pods reserved",
+			[]string{"n1", "n2"}, usualRoomShare, usualLoss},
+		{"nobody sells what they need", "medium:1 medium:1; pods need x", []string{"n1", "n2"}, usualRoomShare,
+			usualLoss},
 	} {
 		g := groupingOf(c.cluster)
 		var places []int

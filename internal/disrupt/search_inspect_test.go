@@ -28,7 +28,8 @@ func inspect(t *testing.T, w *town, s *step) {
 	inspectRules(t, s)
 }
 
-// inspectMoves: every pod of a node that goes has one place, nobody is moved who may not be, and the saving is what it says.
+// inspectMoves: every pod of a node that goes has one place, nobody is moved who may not be, and the saving is what it
+// says.
 func inspectMoves(t *testing.T, s *step) {
 	t.Helper()
 	gone := make(map[string]bool)
@@ -52,7 +53,8 @@ func inspectMoves(t *testing.T, s *step) {
 		if m.ID != disrupt.MoveID(command.Underutilized, ids) || math.Abs(m.After-after) > 1e-9 {
 			t.Errorf("move %s of %v says that it costs %v, and its nodes cost %v", m.ID, m.Claims, m.After, after)
 		}
-		if saving := m.Before - m.After; saving < m.NeededSaving-1e-9 || m.NeededSaving <= 0 || saving < s.set.MinSaving*m.Before-1e-9 {
+		if saving := m.Before - m.After; saving < m.NeededSaving-1e-9 || m.NeededSaving <= 0 ||
+			saving < s.set.MinSaving*m.Before-1e-9 {
 			t.Errorf("move %s saves %v of %v and must save %v", m.ID, saving, m.Before, m.NeededSaving)
 		}
 		for _, name := range m.Claims {
@@ -97,7 +99,8 @@ func inspectBudgets(t *testing.T, s *step) {
 		}
 	}
 	for pool, n := range count {
-		if allowed, out := disrupt.AllowedAndUnavailable(s.before, s.before.Pool(pool), string(command.Underutilized)); n > allowed-out {
+		if allowed, out := disrupt.AllowedAndUnavailable(s.before, s.before.Pool(pool),
+			string(command.Underutilized)); n > allowed-out {
 			t.Errorf("%d nodes of %s go and budgets allow %d, of which %d are out", n, pool, allowed, out)
 		}
 	}
@@ -117,7 +120,8 @@ func inspectFigures(t *testing.T, blocked *disrupt.BlockedNode) {
 		return
 	}
 	if enough || blocked.CertainSaving > blocked.Saving {
-		t.Errorf("%s stays because of %s, with %v to be saved, %v of it for sure, and %v needed: that is not so", blocked.Claim, blocked.Reason, blocked.Saving, blocked.CertainSaving, blocked.NeededSaving)
+		t.Errorf("%s stays because of %s, with %v to be saved, %v of it for sure, and %v needed: that is not so",
+			blocked.Claim, blocked.Reason, blocked.Saving, blocked.CertainSaving, blocked.NeededSaving)
 	}
 }
 
@@ -170,8 +174,8 @@ func inspectNodes(t *testing.T, s *step) {
 	}
 }
 
-// inspectRules: the pods that were moved are where their rules, and those of others, let them be. What was wrong before may
-// still be wrong.
+// inspectRules: the pods that were moved are where their rules, and those of others, let them be. What was wrong before
+// may still be wrong.
 func inspectRules(t *testing.T, s *step) {
 	t.Helper()
 	for _, p := range s.after.Pods {
@@ -196,7 +200,8 @@ func inspectRules(t *testing.T, s *step) {
 				if rule.TopologyKey != cluster.ZoneLabel {
 					continue
 				}
-				if now, then := s.skew(have, rule), s.skew(s.selected(s.before, rule), rule); now > max(then, rule.MaxSkew) {
+				if now, then := s.skew(have, rule), s.skew(s.selected(s.before, rule), rule); now > max(then,
+					rule.MaxSkew) {
 					t.Errorf("%s: the skew was %d and is %d", p.Name, then, now)
 				}
 			}

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// fewNodes is up to how many candidates pairs of them are looked at, and mostPairs how many pairs at most: each takes a placement
-	// of the whole cluster.
+	// fewNodes is up to how many candidates pairs of them are looked at, and mostPairs how many pairs at most: each
+	// takes a placement of the whole cluster.
 	fewNodes, mostPairs = 16, 36
 	// fullPlacementCost is which part of a cluster's pods counts as work each time all of them are taken in anew.
 	fullPlacementCost = 8
 )
 
-// findPairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and takes the pair that
-// saves the most.
+// findPairs looks at any two nodes of a small cluster in which nothing else was found, the most wasteful first, and
+// takes the pair that saves the most.
 //
 // Each pair is placed anew as a whole, which the what-if does not do: there, room on nodes is looked for first, and new
 // nodes are bought for the rest. Where pods are spread over zones, a node that is there may take one of them only after
@@ -78,13 +78,17 @@ func (sr *searcher) tryPair(places []int, closed map[string]bool) *nodePair {
 			return nil
 		}
 	}
-	bins := slices.DeleteFunc(slices.Clone(placed.Bins), func(b schedule.Bin) bool { return !slices.ContainsFunc(b.Pods, theirs) })
+	bins := slices.DeleteFunc(slices.Clone(placed.Bins), func(b schedule.Bin) bool {
+		return !slices.ContainsFunc(b.Pods, theirs)
+	})
 	if before-binsPrice(bins) < needed || slices.ContainsFunc(bins, func(b schedule.Bin) bool {
-		return slices.ContainsFunc(b.Pods, func(p *cluster.Pod) bool { return !theirs(p) }) // others, who wait, will have it
+		// others, who wait, will have it
+		return slices.ContainsFunc(b.Pods, func(p *cluster.Pod) bool { return !theirs(p) })
 	}) {
 		return nil
 	}
-	if along, _ := freeRiders(sr.set, chosen, bins, of, partDemand{needsSaving: true, needsChoice: true}); len(along) > 0 {
+	if along, _ := freeRiders(sr.set, chosen, bins, of, partDemand{needsSaving: true,
+		needsChoice: true}); len(along) > 0 {
 		return nil
 	}
 	a, ok := sr.appraise(places, chosen, bins)

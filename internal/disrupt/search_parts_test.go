@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// inspectParts: what has nothing to do with the rest of a move saves by itself, so that nobody is disturbed for nothing; and where spot
-// nodes are not to be replaced by spot nodes none of their pods goes to a new one.
+// inspectParts: what has nothing to do with the rest of a move saves by itself, so that nobody is disturbed for
+// nothing; and where spot nodes are not to be replaced by spot nodes none of their pods goes to a new one.
 func inspectParts(t *testing.T, s *step) {
 	t.Helper()
 	for i := range s.proposal.Moves {

@@ -71,15 +71,16 @@ func (sr *searcher) union(i, j int) {
 	}
 }
 
-// mayUnion reports whether the candidates may be in one move, together with those whose pods are to go to their nodes: they must
-// not be too many, nor belong to pools that have different words about moves.
+// mayUnion reports whether the candidates may be in one move, together with those whose pods are to go to their nodes:
+// they must not be too many, nor belong to pools that have different words about moves.
 func (sr *searcher) mayUnion(places []int) bool {
 	first, size := sr.candidates[places[0]].Pool, 0
 	var seen []int
 	for _, i := range places {
 		for _, j := range append(sr.podSourcesOf(i), i) {
 			p := sr.candidates[j].Pool
-			if p != first && (p.Overrides.DryRun != first.Overrides.DryRun || hasOwnThreshold(p) || hasOwnThreshold(first)) {
+			if p != first && (p.Overrides.DryRun != first.Overrides.DryRun || hasOwnThreshold(p) ||
+				hasOwnThreshold(first)) {
 				return false
 			}
 			if r := sr.root(j); !slices.Contains(seen, r) {
@@ -91,8 +92,8 @@ func (sr *searcher) mayUnion(places []int) bool {
 	return size <= mostJoined
 }
 
-// hasOwnThreshold reports whether the pool says itself what a move must save: then its nodes go only with others of the pool, because
-// a move is judged as a whole when it begins.
+// hasOwnThreshold reports whether the pool says itself what a move must save: then its nodes go only with others of the
+// pool, because a move is judged as a whole when it begins.
 func hasOwnThreshold(p *cluster.Pool) bool {
 	return p.Overrides.MinSaving != nil || p.Overrides.MinSavingPerPod != nil || p.Policy == cluster.Balanced
 }

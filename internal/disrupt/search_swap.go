@@ -9,12 +9,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// goodSwapShare is the part of what could be saved at best from which on a node is exchanged for another by itself: if less is saved so,
-// others may be found with which more is.
+// goodSwapShare is the part of what could be saved at best from which on a node is exchanged for another by itself: if
+// less is saved so, others may be found with which more is.
 const goodSwapShare = 0.85
 
-// findSwaps finds nodes that can be exchanged for one that is cheaper, the most wasteful for the disturbance first. Of what could be
-// saved at best they must save a part.
+// findSwaps finds nodes that can be exchanged for one that is cheaper, the most wasteful for the disturbance first. Of
+// what could be saved at best they must save a part.
 func (sr *searcher) findSwaps(part float64) {
 	alone := func(places []int, chosen []Candidate, before, needed float64) (Appraisal, bool) {
 		asked := max(needed, part*(before-sr.whatIf.WorthWithoutRoom()))
@@ -39,12 +39,13 @@ func (sr *searcher) findSwaps(part float64) {
 	}
 }
 
-// savingMargin is by how much more than the least saving is asked, for the pods that are evicted, where nodes have to be bought: packing
-// anew disturbs everybody for a part of the price, and what has just been moved should not be moved again for little.
+// savingMargin is by how much more than the least saving is asked, for the pods that are evicted, where nodes have to
+// be bought: packing anew disturbs everybody for a part of the price, and what has just been moved should not be moved
+// again for little.
 const savingMargin = 2.5
 
-// priceAndNeeded is what nodes cost, and what must be saved if they go and others have to be bought. Pods of other nodes that were to go
-// there are evicted in any case.
+// priceAndNeeded is what nodes cost, and what must be saved if they go and others have to be bought. Pods of other
+// nodes that were to go there are evicted in any case.
 func (sr *searcher) priceAndNeeded(places []int, chosen []Candidate) (before, needed float64) {
 	own := 0.0
 	for _, i := range places {
@@ -54,7 +55,8 @@ func (sr *searcher) priceAndNeeded(places []int, chosen []Candidate) (before, ne
 	return before, max(needed, savingMargin*needed*own/max(before, leastSaving))
 }
 
-// noSwapReason says why a node stays in whose place no single other one can be bought; saving is what the cheapest with room would save.
+// noSwapReason says why a node stays in whose place no single other one can be bought; saving is what the cheapest with
+// room would save.
 func noSwapReason(reason schedule.NoSwapReason, saving, needed float64) BlockedNode {
 	switch {
 	case reason == schedule.FewValues:
@@ -94,18 +96,21 @@ func (sr *searcher) try(places []int, buy buyFunc) (a Appraisal, ok bool) {
 		return sr.appraise(places, chosen, nil)
 	}
 	if saving := before - sr.whatIf.WorthWithoutRoom(); saving < needed {
-		sr.noteBlocked(places, BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving, NeededSaving: needed})
+		sr.noteBlocked(places, BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving,
+			NeededSaving: needed})
 		return Appraisal{}, false
 	}
 	return buy(places, chosen, before, needed)
 }
 
-// AppraiseCheapestZones is Appraise for moves that were found and for nodes that need not be free to come up in any zone: where a move
-// pays, but might not if the cloud chose another zone than the cheapest, the new nodes are kept to that.
+// AppraiseCheapestZones is Appraise for moves that were found and for nodes that need not be free to come up in any
+// zone: where a move pays, but might not if the cloud chose another zone than the cheapest, the new nodes are kept to
+// that.
 //
-// The pods of a move are placed once more when it begins, together with those of others, and all of them may come to share one new
-// node that is like one of those that go. A search would keep that one instead, and look for something better. Here nobody looks, so
-// that all that counts is whether it pays: what was refused would be found again and again.
+// The pods of a move are placed once more when it begins, together with those of others, and all of them may come to
+// share one new node that is like one of those that go. A search would keep that one instead, and look for something
+// better. Here nobody looks, so that all that counts is whether it pays: what was refused would be found again and
+// again.
 func AppraiseCheapestZones(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *BlockedNode) {
 	a, blocked := appraiseCheapestZones(set, candidates, candidates, bins, true)
 	if blocked != nil && replacesSeveral(candidates, bins) {
@@ -114,7 +119,8 @@ func AppraiseCheapestZones(set Settings, candidates []Candidate, bins []schedule
 	return a, blocked
 }
 
-func appraiseCheapestZones(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal, *BlockedNode) {
+func appraiseCheapestZones(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal,
+	*BlockedNode) {
 	a, blocked := appraise(set, candidates, origins, bins, choice)
 	if blocked != nil && len(bins) > 0 && blocked.Saving >= blocked.NeededSaving {
 		a, blocked = appraise(set, candidates, origins, inCheapestZones(bins), choice)
@@ -126,7 +132,8 @@ func appraiseCheapestZones(set Settings, candidates, origins []Candidate, bins [
 func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.Bin) (Appraisal, bool) {
 	a, blocked := appraiseCheapestZones(sr.set, chosen, sr.originsOf(places, chosen), bins, true)
 	if spare := leftOverPrice(chosen, a.Bins); blocked == nil && a.Saving() < a.NeededSaving+spare {
-		blocked = &BlockedNode{Reason: SavesTooLittle, Saving: a.Saving(), CertainSaving: a.Saving(), NeededSaving: a.NeededSaving + spare}
+		blocked = &BlockedNode{Reason: SavesTooLittle, Saving: a.Saving(), CertainSaving: a.Saving(),
+			NeededSaving: a.NeededSaving + spare}
 	}
 	if blocked == nil {
 		blocked = sr.totals.Approves(sr.set, chosen, a.Saving())
@@ -150,8 +157,8 @@ func (sr *searcher) originsOf(places []int, chosen []Candidate) []Candidate {
 	return out
 }
 
-// needlesslyMoved says why nodes stay to which pods of others were to go, if that would have some of those go for nothing: their pods had
-// room there, and would need new nodes that cost no less than theirs.
+// needlesslyMoved says why nodes stay to which pods of others were to go, if that would have some of those go for
+// nothing: their pods had room there, and would need new nodes that cost no less than theirs.
 func (sr *searcher) needlesslyMoved(places []int, chosen []Candidate, bins []schedule.Bin) *BlockedNode {
 	roots := make(map[int]bool)
 	for _, i := range places {
@@ -175,9 +182,10 @@ func (sr *searcher) needlesslyMoved(places []int, chosen []Candidate, bins []sch
 // podsPerLeftOver is of how many pods one finds no room in the end, as measured with kube-scheduler.
 const podsPerLeftOver = 32
 
-// leftOverPrice is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew into several need not go
-// where they were put here: kube-scheduler spreads them as they come. What saves less than nodes for those that are left over is
-// undone again and again. A single new node has room for all of them, in whatever order they come.
+// leftOverPrice is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew into
+// several need not go where they were put here: kube-scheduler spreads them as they come. What saves less than nodes
+// for those that are left over is undone again and again. A single new node has room for all of them, in whatever order
+// they come.
 func leftOverPrice(chosen []Candidate, bins []schedule.Bin) float64 {
 	if len(bins) <= 1 || len(chosen) == 1 {
 		return 0

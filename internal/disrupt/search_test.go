@@ -19,12 +19,14 @@ func street(pods ...int) *town {
 	catalog := region(rand.New(rand.NewPCG(1, 1)), 1, []int64{4})
 	w := newTown(catalog, threePools(catalog)[0])
 	best := slices.MinFunc(catalog.Offerings, func(a, b cluster.Offering) int { return cmp.Compare(a.Price, b.Price) })
-	class := &cluster.PodClass{Key: "small", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: 250, resource.Memory: 256 << 20, resource.Pods: 1}}
+	class := &cluster.PodClass{Key: "small", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: 250,
+		resource.Memory: 256 << 20, resource.Pods: 1}}
 	for i, n := range pods {
 		name := w.build(w.pools[0], &best, nil)
 		for j := range n {
 			id := fmt.Sprintf("pod-%d-%02d", i, j)
-			w.pods[id] = &cluster.Pod{UID: id, Name: id, Namespace: "default", Class: class, Owner: "rs", Node: name, Ready: true, EvictionCost: 1}
+			w.pods[id] = &cluster.Pod{UID: id, Name: id, Namespace: "default", Class: class, Owner: "rs", Node: name,
+				Ready: true, EvictionCost: 1}
 		}
 	}
 	return w
@@ -96,7 +98,8 @@ func TestNoisyNodesTakeNobody(t *testing.T) {
 	w.claims["node-000001"].Conditions[2].Since = noon().Add(-3 * time.Hour)
 	p := disrupt.Search(w.snapshot(), settings())
 	if len(p.Moves) != 0 || !p.WakeAt.Equal(noon().Add(time.Hour)) {
-		t.Errorf("%d moves, and the search wakes at %s; want none before the other node is quiet", len(p.Moves), p.WakeAt)
+		t.Errorf("%d moves, and the search wakes at %s; want none before the other node is quiet",
+			len(p.Moves), p.WakeAt)
 	}
 	w.claims["node-000002"].LastPodEvent = noon().Add(-3 * time.Hour)
 	w.claims["node-000002"].Conditions[2].Since = noon().Add(-3 * time.Hour)
@@ -112,12 +115,14 @@ func TestStaysSayWhatIsMissing(t *testing.T) {
 	if len(p.Moves) != 0 || len(p.Blocked) != 1 {
 		t.Fatalf("%d moves and %d stays, want one stay", len(p.Moves), len(p.Blocked))
 	}
-	if s := p.Blocked[0]; s.Reason != disrupt.NothingCheaper && s.Reason != disrupt.SavesTooLittle || s.NeededSaving <= 0 || s.Saving >= s.NeededSaving {
+	if s := p.Blocked[0]; s.Reason != disrupt.NothingCheaper && s.Reason != disrupt.SavesTooLittle ||
+		s.NeededSaving <= 0 || s.Saving >= s.NeededSaving {
 		t.Errorf("a full node stays because of %+v", s)
 	}
 }
 
-// A node to which pods go whose own is on its way out is not taken away at the same time: they would be left with nowhere to go.
+// A node to which pods go whose own is on its way out is not taken away at the same time: they would be left with
+// nowhere to go.
 func TestWhoTakesPodsInStays(t *testing.T) {
 	w := street(1, 2, 12)
 	if got := w.goes(); len(got) == 0 {

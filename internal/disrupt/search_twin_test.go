@@ -64,7 +64,8 @@ func TestSettledCostNearBruteForce(t *testing.T) {
 	for _, x := range ratios {
 		mean += x / float64(len(ratios))
 	}
-	t.Logf("settled cost by brute force: mean %.3f, median %.3f, 90 %% below %.3f, worst %.3f", mean, ratios[len(ratios)/2], ratios[len(ratios)*9/10], ratios[len(ratios)-1])
+	t.Logf("settled cost by brute force: mean %.3f, median %.3f, 90 %% below %.3f, worst %.3f", mean,
+		ratios[len(ratios)/2], ratios[len(ratios)*9/10], ratios[len(ratios)-1])
 	if mean > 1.03 || ratios[len(ratios)-1] > 1.3 {
 		t.Errorf("the search settles too far above the best: %.3f", ratios)
 	}
@@ -122,9 +123,11 @@ func TestFencedNodesAreLeftOut(t *testing.T) {
 		for _, name := range first.Moves[0].Claims {
 			fenced[name] = true
 			n, c := *w.nodes[name], *w.claims[name]
-			n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
+			n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint,
+				Effect: cluster.NoSchedule})
 			c.Move = first.Moves[0].ID
-			c.Conditions = append(slices.Clone(c.Conditions), cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: "Underutilized"})
+			c.Conditions = append(slices.Clone(c.Conditions), cluster.Condition{Type: cluster.DisruptionReason,
+				Status: cluster.True, Reason: "Underutilized"})
 			w.nodes[name], w.claims[name] = &n, &c
 		}
 		s := w.snapshot()

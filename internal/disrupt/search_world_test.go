@@ -32,8 +32,8 @@ type town struct {
 	born    int // nodes so far
 	// deployed counts the deployments.
 	deployed int
-	// dear says that the cloud hands out the dearest of what a claim may become; took is how long the longest search took.
-	// swept is what the nodes cost that went because they were empty, in the last round.
+	// dear says that the cloud hands out the dearest of what a claim may become; took is how long the longest search
+	// took. swept is what the nodes cost that went because they were empty, in the last round.
 	dear  bool
 	swept float64
 	took  time.Duration
@@ -41,8 +41,9 @@ type town struct {
 }
 
 func newTown(catalog *cluster.Catalog, pools ...*cluster.Pool) *town {
-	return &town{catalog: catalog, pools: pools, claims: make(map[string]*cluster.Claim), nodes: make(map[string]*cluster.Node),
-		pods: make(map[string]*cluster.Pod)}
+	return &town{catalog: catalog, pools: pools, claims: make(map[string]*cluster.Claim),
+		nodes: make(map[string]*cluster.Node),
+		pods:  make(map[string]*cluster.Pod)}
 }
 
 // snapshot shows the town as it is.
@@ -116,20 +117,26 @@ func (w *town) launch(b *schedule.Bin) string {
 func (w *town) build(p *cluster.Pool, o *cluster.Offering, more cluster.Labels) string {
 	w.born++
 	name, kind := fmt.Sprintf("node-%06d", w.born), &w.catalog.Types[o.Type]
-	labels := o.Labels.Merge(p.Template.Labels).Merge(more).With(cluster.PoolLabel, p.Name).With(cluster.HostnameLabel, name).
+	labels := o.Labels.Merge(p.Template.Labels).Merge(more).With(cluster.PoolLabel, p.Name).With(cluster.HostnameLabel,
+		name).
 		With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
 	long := noon().Add(-2 * time.Hour)
-	w.claims[name] = &cluster.Claim{Name: name, UID: "uid-" + name, Pool: p.Name, Created: long, ProviderID: "town://" + name, NodeName: name,
-		Labels: labels, Taints: p.Template.Taints, Capacity: kind.Capacity, Allocatable: kind.Allocatable, Price: o.Price,
+	w.claims[name] = &cluster.Claim{Name: name, UID: "uid-" + name, Pool: p.Name, Created: long, ProviderID: "town://" +
+		name, NodeName: name,
+		Labels: labels, Taints: p.Template.Taints, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
+		Price:        o.Price,
 		LastPodEvent: noon().Add(-time.Hour), Conditions: []cluster.Condition{
-			{Type: cluster.Launched, Status: cluster.True, Since: long}, {Type: cluster.Registered, Status: cluster.True, Since: long},
+			{Type: cluster.Launched, Status: cluster.True, Since: long}, {Type: cluster.Registered,
+				Status: cluster.True, Since: long},
 			{Type: cluster.Initialized, Status: cluster.True, Since: long}}}
-	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "town://" + name, Labels: labels, Taints: p.Template.Taints,
-		Ready: true, Ours: true, Capacity: kind.Capacity, Allocatable: kind.Allocatable}
+	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "town://" + name, Labels: labels,
+		Taints: p.Template.Taints,
+		Ready:  true, Ours: true, Capacity: kind.Capacity, Allocatable: kind.Allocatable}
 	for _, d := range w.daemons {
 		if cluster.MayRunOn(d.Class, labels, p.Template.Taints) {
 			id := d.Name + "-" + name
-			w.pods[id] = &cluster.Pod{UID: id, Name: id, Namespace: d.Namespace, Class: d.Class, Labels: d.Labels, Owner: d.UID, Node: name, Daemon: true}
+			w.pods[id] = &cluster.Pod{UID: id, Name: id, Namespace: d.Namespace, Class: d.Class, Labels: d.Labels,
+				Owner: d.UID, Node: name, Daemon: true}
 		}
 	}
 	return name
@@ -185,7 +192,8 @@ func region(r *rand.Rand, families int, sizes []int64) *cluster.Catalog {
 		discount := 0.3 + 0.2*r.Float64()
 		for size, cores := range sizes {
 			kind := cluster.Type{Name: fmt.Sprintf("f%02d.s%d", family, size)}
-			kind.Capacity = resource.Vector{resource.CPU: cores * 1000, resource.Memory: cores * perCore << 30, resource.Pods: min(8+cores*15, 250)}
+			kind.Capacity = resource.Vector{resource.CPU: cores * 1000, resource.Memory: cores * perCore << 30,
+				resource.Pods: min(8+cores*15, 250)}
 			kind.Allocatable = kind.Capacity
 			kind.Allocatable[resource.CPU] -= 80
 			kind.Allocatable[resource.Memory] -= kind.Capacity[resource.Memory] / 12
@@ -197,10 +205,13 @@ func region(r *rand.Rand, families int, sizes []int64) *cluster.Catalog {
 						price *= discount * (0.9 + 0.2*r.Float64())
 					}
 					offerings = append(offerings, cluster.Offering{
-						Type: len(types) - 1, Zone: zone, CapacityType: terms, Price: math.Round(price*1e4) / 1e4, Available: true,
+						Type: len(types) - 1, Zone: zone, CapacityType: terms, Price: math.Round(price*1e4) / 1e4,
+						Available: true,
 						Labels: cluster.LabelsOf(map[string]string{
-							cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: terms,
-							"kubernetes.io/arch": []string{"amd64", "arm64"}[family%2], "kubernetes.io/os": "linux"}),
+							cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone,
+							cluster.CapacityTypeLabel: terms,
+							"kubernetes.io/arch":      []string{"amd64", "arm64"}[family%2],
+							"kubernetes.io/os":        "linux"}),
 					})
 				}
 			}
@@ -213,11 +224,13 @@ func region(r *rand.Rand, families int, sizes []int64) *cluster.Catalog {
 func threePools(catalog *cluster.Catalog) []*cluster.Pool {
 	all := []cluster.Budget{{Nodes: 100, Percent: true, Active: true}}
 	make := func(name string) *cluster.Pool {
-		return &cluster.Pool{Name: name, UID: "pool-" + name, NodeClass: cluster.NodeClassState{Ready: true}, Catalog: catalog,
-			Policy: cluster.WhenEmptyOrUnderutilized, Budgets: all}
+		return &cluster.Pool{Name: name, UID: "pool-" + name, NodeClass: cluster.NodeClassState{Ready: true},
+			Catalog: catalog,
+			Policy:  cluster.WhenEmptyOrUnderutilized, Budgets: all}
 	}
 	general, steady, team := make("general"), make("steady"), make("team")
-	steady.Template.Requirements = steady.Template.Requirements.With(cluster.CapacityTypeLabel, require.Only("on-demand"))
+	steady.Template.Requirements = steady.Template.Requirements.With(cluster.CapacityTypeLabel,
+		require.Only("on-demand"))
 	team.Template.Labels = cluster.LabelsOf(map[string]string{"team": "blue"})
 	team.Template.Taints = []cluster.Taint{{Key: "team", Value: "blue", Effect: cluster.NoSchedule}}
 	return []*cluster.Pool{general, steady, team}
@@ -228,7 +241,8 @@ func workload(r *rand.Rand, n int) (*cluster.PodClass, cluster.Labels) {
 	name := fmt.Sprintf("app-%05d", n)
 	c := &cluster.PodClass{Key: name, Terms: []require.Set{nil}}
 	milli := int64(50 * math.Ceil(math.Exp(0.8*r.NormFloat64()+1.7)))
-	c.Requests = resource.Vector{resource.CPU: min(milli, 4000), resource.Memory: int64(1+r.IntN(24)) * milli << 18, resource.Pods: 1}
+	c.Requests = resource.Vector{resource.CPU: min(milli, 4000), resource.Memory: int64(1+r.IntN(24)) * milli << 18,
+		resource.Pods: 1}
 	rule := &cluster.Rule{Key: name, TopologyKey: cluster.ZoneLabel, MaxSkew: 1, Selectors: []cluster.Selector{{
 		Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(name))}}}
 	switch r.IntN(20) {
@@ -263,7 +277,8 @@ func (w *town) populate(r *rand.Rand, pods int) {
 		class, labels := workload(r, w.deployed)
 		for i := range min(int(2+math.Exp(1.2*r.NormFloat64()+2.5)), pods-len(s.Pods)) {
 			id := fmt.Sprintf("%s-%04d", labels[0].Value, i)
-			s.Pods = append(s.Pods, &cluster.Pod{UID: id, Name: id, Namespace: "default", Class: class, Labels: labels, Owner: "rs-" + labels[0].Value,
+			s.Pods = append(s.Pods, &cluster.Pod{UID: id, Name: id, Namespace: "default", Class: class, Labels: labels,
+				Owner:         "rs-" + labels[0].Value,
 				Unschedulable: true, EvictionCost: 1})
 		}
 	}

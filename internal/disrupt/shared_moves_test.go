@@ -7,10 +7,12 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 	tells(t, "moves", []tellsOf{
 		{"one of two nodes finds room, and a new one for the other would be no cheaper",
 			"huge:2 small:2 small:; n1+n2 move Underutilized",
-			"unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; n2 may still go because it has to; look again in 9m0s"},
+			"unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; n2 may still go because it has to; look " +
+				"again in 9m0s"},
 		{"one of three nodes finds room, and a new one for one of the others would be no cheaper",
 			"huge:1 medium:4 huge:2 small:1; n1+n2+n3 move Underutilized",
-			"unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; n2 may still go because it has to; look again in 9m0s"},
+			"unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; n2 may still go because it has to; look " +
+				"again in 9m0s"},
 		{"of two nodes one has what was made for it, and another new one would save too little for the other",
 			"huge:2 medium:2 small:; n1+n2 move Underutilized; n3 replaces n1; all saving 0.6",
 			"unfence/n2: SavesTooLittle, rests; give up n2: SavesTooLittle; n2 may still go because it has to; " +
@@ -31,13 +33,16 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 			"want $2; new medium for p1; kept for web4: 1; look again in 9m0s"},
 		{"the same before any has gone",
 			"large:4 large:; n1+n2 move Underutilized; all balanced 1",
-			"unfence/n1: NotBalanced, rests; give up n1: NotBalanced; n1 may still go because it has to; look again in 9m0s"},
+			"unfence/n1: NotBalanced, rests; give up n1: NotBalanced; n1 may still go because it has to; look again " +
+				"in 9m0s"},
 		{"what was made for the younger of two moves is up",
-			"large:4 large:4 medium:; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n2; all alike x",
+			"large:4 large:4 medium:; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n2; " +
+				"all alike x",
 			"delete/n2; want $2; n2 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
 				"its pods go to n3; new medium|large|huge for p2; kept for web4: 1; look again in 8m0s"},
 		{"what is up was made for an earlier try of the younger of two moves",
-			"large:4 large:4 medium:; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n2; n3 aged 1h; all alike x",
+			"large:4 large:4 medium:; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n2; " +
+				"n3 aged 1h; all alike x",
 			"delete/n1; want $2; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
 				"its pods go to n3; new medium|large|huge for p2; kept for web4: 1; look again in 9m0s"},
 		{"one node of a move stays, and the fence of the other did not go up",
@@ -48,11 +53,14 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 			"unfence/n1: PodsStranded, rests; unfence/n2: PodsStranded, rests; give up n1+n2: PodsStranded; " +
 				"n1 may still go because it has to; n2 may still go because it has to; look again in 9m0s"},
 		{"the node of a static pool waits for another, and has not taken the room yet that there is",
-			"large:4 large:4 medium:; n2 of b; n3 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; all alike x",
+			"large:4 large:4 medium:; n2 of b; n3 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; " +
+				"n2 move Drifted; all alike x",
 			"delete/n2; want $1; n2 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
-				"its pods fit on nodes that are there; new small|medium|large|huge for ; kept for web4: 1; look again in 8m0s"},
+				"its pods fit on nodes that are there; new small|medium|large|huge for ; kept for web4: 1; look " +
+				"again in 8m0s"},
 		{"the node that takes the place of one of a static pool is for its pods",
-			"large:4 large:4 medium:; n2 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move Drifted; n3 replaces n1; all alike x",
+			"large:4 large:4 medium:; n2 of b; all static 1; n1+n2 drifted; n1 move Drifted; n1 began 2m; n2 move " +
+				"Drifted; n3 replaces n1; all alike x",
 			"delete/n1; want $2; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
 				"its pods go to n3; new medium|large|huge for p2; kept for web4: 1; look again in 9m0s"},
 		{"a move of nodes that are to live on", "medium:; n1 old 3h; n1 move Expired",
@@ -62,7 +70,8 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 			"would n1; tell Node n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move; " +
 				"tell NodeClaim n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move"},
 		{"a node that another reason takes the budget of",
-			"large:1 large:1 large: large:; n1 drifted; n1 move Drifted; n2 move Underutilized; n4 unready; all budget 2",
+			"large:1 large:1 large: large:; n1 drifted; n1 move Drifted; n2 move Underutilized; n4 unready; all " +
+				"budget 2",
 			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); " +
 				"its pods fit on nodes that are there; look again in 9m0s"},
 		{"a node that is kept while its fence goes up is out",
@@ -74,8 +83,10 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 		{"pods of one move go to what an earlier try of another has left, which is a node like any other",
 			"small:1 large:8 medium:2; n1 move Underutilized; n2 move Underutilized; n3 replaces n2; n3 aged 1h",
 			"delete/n1; unfence/n2: NothingCheaper, rests; give up n2: NothingCheaper; " +
-				"n1 goes: its pods go to n3, which saves $1.000 an hour; n2 may still go because it has to; look again in 9m0s"},
+				"n1 goes: its pods go to n3, which saves $1.000 an hour; n2 may still go because it has to; look " +
+				"again in 9m0s"},
 		{"a drifted node has fallen sick, too", "huge:; n1 drifted; n1 move Drifted; n1 sick 30m",
-			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); it has no pods that move"},
+			"delete/n1; n1 goes: it is no longer what its NodePool and NodeClass ask for (AMIDrift); it has no pods " +
+				"that move"},
 	})
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// softExpiryTime is when a node is to be replaced because its life ends, if the pool wants that done gently: some time before its
-// expireAfter is over, when exactly depends on its UID, so that nodes that were born together don't go together. The last quarter
-// of the time is left for going.
+// softExpiryTime is when a node is to be replaced because its life ends, if the pool wants that done gently: some time
+// before its expireAfter is over, when exactly depends on its UID, so that nodes that were born together don't go
+// together. The last quarter of the time is left for going.
 func softExpiryTime(p *cluster.Pool, c *cluster.Claim) (at time.Time, soft bool) {
 	ahead := p.Overrides.SoftExpiry
 	if ahead <= 0 || c.ExpireAfter.Never || c.ExpireAfter.For <= 0 {
@@ -27,7 +27,8 @@ func softExpiryTime(p *cluster.Pool, c *cluster.Claim) (at time.Time, soft bool)
 	return c.Created.Add(c.ExpireAfter.For - ahead + jitter.Truncate(time.Second)), true
 }
 
-// beginSoftExpiry begins the replacement of nodes whose life ends soon, where pools ask for it. The hard end stays behind it.
+// beginSoftExpiry begins the replacement of nodes whose life ends soon, where pools ask for it. The hard end stays
+// behind it.
 func (ex *executor) beginSoftExpiry() {
 	for _, p := range ex.s.Pools {
 		if p.Overrides.SoftExpiry <= 0 || p.Deleting || p.Static {

@@ -11,9 +11,9 @@ import (
 // karpenterSpotTypes is how many cheaper types the contract asks for before one spot node is replaced by another.
 const karpenterSpotTypes = 15
 
-// spotTerms are what is asked of spot nodes that take the place of spot nodes. The cloud hands out the spot instance that it can
-// best do without, not the cheapest: with few types to choose from, each replacement ends where it is taken away the soonest, and
-// the next cheaper one is always in sight.
+// spotTerms are what is asked of spot nodes that take the place of spot nodes. The cloud hands out the spot instance
+// that it can best do without, not the cheapest: with few types to choose from, each replacement ends where it is taken
+// away the soonest, and the next cheaper one is always in sight.
 type spotTerms struct {
 	// applies says that spot takes the place of spot.
 	applies bool
@@ -25,10 +25,11 @@ type spotTerms struct {
 	normTypes      int
 }
 
-// spotTermsFor finds which terms hold for a new node of a move; why is set if it may not be. They hold as soon as one pod comes there
-// from a spot node: that others come from on-demand nodes makes it no less a spot node in place of a spot node. origins are the
-// nodes that pods of the move may come from.
-func spotTermsFor(set Settings, candidates, origins []Candidate, bin *schedule.Bin) (rule spotTerms, reason BlockReason) {
+// spotTermsFor finds which terms hold for a new node of a move; why is set if it may not be. They hold as soon as one
+// pod comes there from a spot node: that others come from on-demand nodes makes it no less a spot node in place of a
+// spot node. origins are the nodes that pods of the move may come from.
+func spotTermsFor(set Settings, candidates, origins []Candidate, bin *schedule.Bin) (rule spotTerms,
+	reason BlockReason) {
 	if !allowsSpot(*bin) || !anyFromSpot(origins, bin) {
 		return spotTerms{}, ""
 	}
@@ -45,8 +46,8 @@ func spotTermsFor(set Settings, candidates, origins []Candidate, bin *schedule.B
 	return rule, ""
 }
 
-// anyFromSpot reports whether some pod of the new node comes from a spot node; of one whose pods come from none of the nodes that is
-// asked of all of them.
+// anyFromSpot reports whether some pod of the new node comes from a spot node; of one whose pods come from none of the
+// nodes that is asked of all of them.
 func anyFromSpot(origins []Candidate, bin *schedule.Bin) bool {
 	known := false
 	of := candidateByNode(origins)

@@ -77,8 +77,10 @@ func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, 
 	for i, at := range slots.takeSlots(len(bins)) {
 		b := &bins[i]
 		result.Commands = append(result.Commands, command.CreateClaim{
-			Name: at.name, Slot: at.Slot, Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template, Labels: b.Labels,
-			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
+			Name: at.name, Slot: at.Slot, Pool: p.Name, PoolUID: p.UID, Generation: p.Generation, Template: p.Template,
+			Labels:       b.Labels,
+			Requirements: b.Requirements, Requests: b.Requests, Reason: command.Provisioned, Relaxed: b.Relaxed,
+			Price: b.Price, Estimated: b.Estimated,
 		})
 	}
 	if n -= len(bins); n > 0 {
@@ -86,8 +88,8 @@ func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, 
 	}
 }
 
-// shrinkPool lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest, then the
-// youngest.
+// shrinkPool lets n claims go: those that are not running yet, then empty nodes, then those that disturb the fewest,
+// then the youngest.
 func shrinkPool(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.Pool, result *Result) {
 	there := slices.DeleteFunc(slices.Clone(claims), func(c *cluster.Claim) bool { return c.Expected })
 	n -= len(claims) - len(there) // they go once they are there, before any that runs
@@ -97,7 +99,8 @@ func shrinkPool(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.
 		cost[c.Name] = removalCost(s, c)
 	}
 	slices.SortFunc(claims, func(a, b *cluster.Claim) int {
-		return cmp.Or(cmp.Compare(cost[a.Name], cost[b.Name]), b.Created.Compare(a.Created), strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(cost[a.Name], cost[b.Name]), b.Created.Compare(a.Created),
+			strings.Compare(a.Name, b.Name))
 	})
 	for _, c := range claims[:max(0, min(n, len(claims)))] {
 		d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.ScaledDown,
@@ -109,8 +112,8 @@ func shrinkPool(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.
 	}
 }
 
-// removalCost is how much the end of a claim would disturb: nothing before it is launched, little while nobody runs there,
-// then the more the more pods do; what people have asked not to disturb comes last.
+// removalCost is how much the end of a claim would disturb: nothing before it is launched, little while nobody runs
+// there, then the more the more pods do; what people have asked not to disturb comes last.
 func removalCost(s *cluster.Snapshot, c *cluster.Claim) int {
 	n := s.NodeOf(c.Name)
 	switch {

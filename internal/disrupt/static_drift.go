@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// staticReplacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by one.
+// staticReplacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by
+// one.
 func (ex *executor) staticReplacement(m *activeMove) *cluster.Claim {
 	for _, c := range ex.s.ClaimsOf(m.nodes[0].Claim.Pool) {
 		if c.Replaces == m.id && c.Deleting.IsZero() && ex.s.IsReplacement(c) {
@@ -39,8 +40,8 @@ func (ex *executor) freeStaticNodes(p *cluster.Pool) int {
 	return max(0, len(bins)-waiting)
 }
 
-// proceedStatic is about the moves of static pools: each node gets one in its place and goes when that is up, whatever runs
-// there: more room than that such a pool does not give. What it has is kept for the pods of the node that goes.
+// proceedStatic is about the moves of static pools: each node gets one in its place and goes when that is up, whatever
+// runs there: more room than that such a pool does not give. What it has is kept for the pods of the node that goes.
 func (ex *executor) proceedStatic() {
 	missing := make(map[*cluster.Pool][]*activeMove)
 	var pools []*cluster.Pool
@@ -83,7 +84,8 @@ func (ex *executor) requestStatic(p *cluster.Pool, moves []*activeMove) {
 	slots := newStaticSlots(ex.s, p).newSlots(len(bins))
 	for i := range bins {
 		bins[i].Seats = ex.seatsFor(moves[i])
-		ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[i], Name: slots[i].name, Slot: slots[i].Slot, Replaces: moves[i].id, Reason: moves[i].reason})
+		ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[i], Name: slots[i].name,
+			Slot: slots[i].Slot, Replaces: moves[i].id, Reason: moves[i].reason})
 	}
 }
 
@@ -104,8 +106,8 @@ func (ex *executor) seatsFor(m *activeMove) []cluster.Seat {
 	return out
 }
 
-// countsForReplicas reports whether a claim counts for the number of nodes that a static pool asks for: one that was made to take the
-// place of another does not until that goes.
+// countsForReplicas reports whether a claim counts for the number of nodes that a static pool asks for: one that was
+// made to take the place of another does not until that goes.
 func countsForReplicas(s *cluster.Snapshot, c *cluster.Claim) bool {
 	if c.Replaces == "" {
 		return true

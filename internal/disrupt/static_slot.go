@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// staticSlots are the places of a static pool, which have numbers. A slot whose claim is on its way out gets its next claim under another name.
-// The names depend on nothing else, so that after a crash the same claims are asked for.
+// staticSlots are the places of a static pool, which have numbers. A slot whose claim is on its way out gets its next
+// claim under another name. The names depend on nothing else, so that after a crash the same claims are asked for.
 type staticSlots struct {
 	s     *cluster.Snapshot
 	p     *cluster.Pool
@@ -91,8 +91,8 @@ func (s *staticSlots) claimName(number, i int) string {
 	return command.ClaimName(s.p.Name, s.p.UID, "slot", strconv.Itoa(number), strconv.Itoa(i))
 }
 
-// countLeaving counts the claims whose deletion has been asked for and not been shown yet, and that are so young that their slots may have to
-// wait: that is known when it shows.
+// countLeaving counts the claims whose deletion has been asked for and not been shown yet, and that are so young that
+// their slots may have to wait: that is known when it shows.
 func countLeaving(s *cluster.Snapshot, p *cluster.Pool) int {
 	count := 0
 	for _, c := range s.ClaimsOf(p.Name) {
@@ -123,10 +123,12 @@ func (r *Result) noteRestingSlots(p *cluster.Pool, missing int, resting []cluste
 func DescribeShortLived(list []cluster.LostSlot) string {
 	last := slices.MaxFunc(list, func(a, b cluster.LostSlot) int { return a.Tries - b.Tries })
 	if last.EndedBy == "" {
-		return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; find out who ends them "+
+		return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; find out "+
+			"who ends them "+
 			"(the events of its NodeClaims and Nodes, the account's log), or lower spec.replicas", cluster.ShortLife)
 	}
-	return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; the last one was ended by %s",
+	return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; the last one "+
+		"was ended by %s",
 		cluster.ShortLife, last.EndedBy)
 }
 

@@ -35,10 +35,12 @@ func (f *fleet) asked() string {
 func TestSlotsThatLoseTheirNodesWait(t *testing.T) {
 	lost := func(number, tries int, wait time.Duration) func(*fleet) {
 		return func(f *fleet) {
-			f.pool.LostSlots = append(f.pool.LostSlots, cluster.LostSlot{Number: number, Tries: tries, Next: f.now.Add(wait), EndedBy: "an expireAfter of 10s"})
+			f.pool.LostSlots = append(f.pool.LostSlots, cluster.LostSlot{Number: number, Tries: tries,
+				Next: f.now.Add(wait), EndedBy: "an expireAfter of 10s"})
 		}
 	}
-	const said = "nodes of the pool end within 10m0s, so new ones are created less and less often; the last one was ended by an expireAfter of 10s"
+	const said = "nodes of the pool end within 10m0s, so new ones are created less and less often; the last one was " +
+		"ended by an expireAfter of 10s"
 	f := staticFleet(4)
 	next := func(wait time.Duration) string { return f.now.Add(wait).UTC().Format(time.RFC3339) }
 	for _, c := range []struct {
@@ -50,13 +52,17 @@ func TestSlotsThatLoseTheirNodesWait(t *testing.T) {
 		{"nothing is known", 5, nil, "0=1; 1=1"},
 		{"one may be made now", 4, []func(*fleet){lost(2, 1, 0)}, "2=2"},
 		{"one waits", 4, []func(*fleet){lost(2, 2, time.Minute)},
-			"StaticCapacityBlocked 1 of 4 nodes are missing: " + said + ". The next is created at " + next(time.Minute) + "; again in 1m0s"},
+			"StaticCapacityBlocked 1 of 4 nodes are missing: " + said + ". The next is created at " +
+				next(time.Minute) + "; again in 1m0s"},
 		{"one waits and another never was", 5, []func(*fleet){lost(0, 2, time.Minute)},
-			"1=1; StaticCapacityBlocked 1 of 5 nodes are missing: " + said + ". The next is created at " + next(time.Minute) + "; again in 1m0s"},
+			"1=1; StaticCapacityBlocked 1 of 5 nodes are missing: " + said + ". The next is created at " +
+				next(time.Minute) + "; again in 1m0s"},
 		{"of two that wait the first is told", 5, []func(*fleet){lost(0, 2, time.Minute), lost(1, 3, time.Second)},
-			"StaticCapacityBlocked 2 of 5 nodes are missing: " + said + ". The next is created at " + next(time.Second) + "; again in 1s"},
+			"StaticCapacityBlocked 2 of 5 nodes are missing: " + said + ". The next is created at " +
+				next(time.Second) + "; again in 1s"},
 		{"more wait than are missing", 4, []func(*fleet){lost(0, 2, time.Minute), lost(1, 2, time.Minute)},
-			"StaticCapacityBlocked 1 of 4 nodes are missing: " + said + ". The next is created at " + next(time.Minute) + "; again in 1m0s"},
+			"StaticCapacityBlocked 1 of 4 nodes are missing: " + said + ". The next is created at " +
+				next(time.Minute) + "; again in 1m0s"},
 		{"it is taken again", 4, []func(*fleet){lost(1, 2, time.Minute), func(f *fleet) {
 			f.claim("n1").Slot = cluster.Slot{Number: 1, Try: 3}
 		}}, "0=1; again in 1m0s"},
@@ -72,7 +78,8 @@ func TestSlotsThatLoseTheirNodesWait(t *testing.T) {
 			f.s.InFlight["delete/n1"] = true
 		}}, "0=1; 1=1"},
 		{"a young one is seen to go", 4, []func(*fleet){func(f *fleet) {
-			f.claim("n1").Slot, f.claim("n1").Created, f.claim("n1").Deleting = cluster.Slot{Number: 0, Try: 1}, f.now, f.now
+			f.claim("n1").Slot, f.claim("n1").Created, f.claim("n1").Deleting = cluster.Slot{Number: 0, Try: 1},
+				f.now, f.now
 			f.s.InFlight["delete/n1"] = true
 		}}, "0=1; 1=1"},
 		{"an old one is just going", 4, []func(*fleet){func(f *fleet) {
@@ -119,13 +126,15 @@ func TestMovesTakeNoLostSlots(t *testing.T) {
 
 // People are told of the slot that has lost its nodes most often, and what to do if nobody knows who ends them.
 func TestWhatIsSaidOfSlotsThatLoseTheirNodes(t *testing.T) {
-	a, b := cluster.LostSlot{Number: 1, Tries: 1, EndedBy: "Anna"}, cluster.LostSlot{Number: 2, Tries: 3, EndedBy: "Bert"}
+	a, b := cluster.LostSlot{Number: 1, Tries: 1, EndedBy: "Anna"}, cluster.LostSlot{Number: 2, Tries: 3,
+		EndedBy: "Bert"}
 	for _, list := range [][]cluster.LostSlot{{a, b}, {b, a}} {
 		if got := DescribeShortLived(list); !strings.HasSuffix(got, "the last one was ended by Bert") {
 			t.Errorf("%q, want Bert's name", got)
 		}
 	}
-	if got := DescribeShortLived([]cluster.LostSlot{{Number: 1, Tries: 1}}); !strings.Contains(got, "find out who ends them") {
+	if got := DescribeShortLived([]cluster.LostSlot{{Number: 1, Tries: 1}}); !strings.Contains(got,
+		"find out who ends them") {
 		t.Errorf("%q, want what to do", got)
 	}
 }

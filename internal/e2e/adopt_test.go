@@ -28,15 +28,16 @@ func (w *world) stamps() string {
 		return fmt.Sprintf("the pool's annotations are %v", pool.Annotations)
 	}
 	for _, c := range w.claims() {
-		if c.Annotations[v1.NodePoolHashAnnotationKey] != hash || c.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
+		if c.Annotations[v1.NodePoolHashAnnotationKey] != hash ||
+			c.Annotations[v1.NodePoolHashVersionAnnotationKey] != v1.NodePoolHashVersion {
 			return fmt.Sprintf("claim %s has %v, the pool %s", c.Name, c.Annotations, hash)
 		}
 	}
 	return ""
 }
 
-// TestHashesOfAnotherVersionAreWrittenAnew is what an upgrade meets: hashes that were computed in another way, and claims
-// without one. They are written anew, and no node goes.
+// TestHashesOfAnotherVersionAreWrittenAnew is what an upgrade meets: hashes that were computed in another way, and
+// claims without one. They are written anew, and no node goes.
 func TestHashesOfAnotherVersionAreWrittenAnew(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", onDemand("16")))
@@ -52,7 +53,8 @@ func TestHashesOfAnotherVersionAreWrittenAnew(t *testing.T) {
 	})
 	for i, claim := range w.claims() {
 		old := claim.DeepCopy()
-		claim.Annotations[v1.NodePoolHashAnnotationKey], claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = "17", "v2"
+		claim.Annotations[v1.NodePoolHashAnnotationKey], claim.Annotations[v1.NodePoolHashVersionAnnotationKey] = "17",
+			"v2"
 		if i == 0 {
 			delete(claim.Annotations, v1.NodePoolHashAnnotationKey)
 			delete(claim.Annotations, v1.NodePoolHashVersionAnnotationKey)
@@ -71,8 +73,8 @@ func TestHashesOfAnotherVersionAreWrittenAnew(t *testing.T) {
 	}
 }
 
-// TestDriftOfTheCloud has the simulated cloud say that instances are not what their NodeClass asks for: they are replaced,
-// and what replaces them stays.
+// TestDriftOfTheCloud has the simulated cloud say that instances are not what their NodeClass asks for: they are
+// replaced, and what replaces them stays.
 func TestDriftOfTheCloud(t *testing.T) {
 	w := newWorld(t)
 	class := nodeClass("default")

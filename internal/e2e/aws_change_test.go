@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 )
 
-// TestEC2NodesAreReplaced has AWS take a spot instance back, and then publishes a new image: in both cases what takes a node's place is
-// ready before its pods leave.
+// TestEC2NodesAreReplaced has AWS take a spot instance back, and then publishes a new image: in both cases what takes a
+// node's place is ready before its pods leave.
 func TestEC2NodesAreReplaced(t *testing.T) {
 	w := newAWSWorld(t)
 	w.create(ec2Class("default"), ec2Pool("default", bought("spot"), budgets("1")))
@@ -99,15 +99,17 @@ func (w *awsWorld) survived(e *witness, node string, known map[string]bool) {
 	})
 }
 
-// newImageRollsInsideTheBudget publishes an image. The controller, which the lab has ask every ten seconds what is the latest one,
-// notices by itself. Nodes are replaced one at a time.
+// newImageRollsInsideTheBudget publishes an image. The controller, which the lab has ask every ten seconds what is the
+// latest one, notices by itself. Nodes are replaced one at a time.
 func (w *awsWorld) newImageRollsInsideTheBudget(e *witness) {
 	w.Helper()
 	e.begin(2)
 	release, err := w.cloud.Images.Publish("al2023", 0)
 	w.must(err)
 	w.eventually(func() string {
-		if amis := w.classOf("default").Status.AMIs; !slices.ContainsFunc(amis, func(a awsv1.AMI) bool { return slices.Contains(release.Images, a.ID) }) {
+		if amis := w.classOf("default").Status.AMIs; !slices.ContainsFunc(amis, func(a awsv1.AMI) bool {
+			return slices.Contains(release.Images, a.ID)
+		}) {
 			return fmt.Sprintf("the class has %v and none of %v", amis, release.Images)
 		}
 		return ""

@@ -8,7 +8,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestForgottenClusterName runs a controller that was not told that the cluster is at AWS. Its log and the pool say what to do.
+// TestForgottenClusterName runs a controller that was not told that the cluster is at AWS. Its log and the pool say
+// what to do.
 func TestForgottenClusterName(t *testing.T) {
 	w := newWorld(t)
 	w.create(ec2Class("default"), ec2Pool("default"))

@@ -10,8 +10,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestClassAndPoolTogetherAreNoTrouble: whoever applies an EC2NodeClass and its NodePool at once, in either order, has made no mistake, and so
-// no event of either is a warning. A class that does not come at all is one.
+// TestClassAndPoolTogetherAreNoTrouble: whoever applies an EC2NodeClass and its NodePool at once, in either order, has
+// made no mistake, and so no event of either is a warning. A class that does not come at all is one.
 func TestClassAndPoolTogetherAreNoTrouble(t *testing.T) {
 	w := newAWSWorld(t)
 	w.run()
@@ -30,7 +30,8 @@ func TestClassAndPoolTogetherAreNoTrouble(t *testing.T) {
 	var list corev1.EventList
 	w.must(w.c.List(w.ctx, &list))
 	for _, e := range list.Items {
-		if ours := e.InvolvedObject.Kind == "NodePool" || e.InvolvedObject.Kind == awsv1.Kind; !ours || e.InvolvedObject.Name == "alone" {
+		if ours := e.InvolvedObject.Kind == "NodePool" || e.InvolvedObject.Kind == awsv1.Kind; !ours ||
+			e.InvolvedObject.Name == "alone" {
 			continue
 		}
 		if e.Type != corev1.EventTypeNormal {

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 )
 
-// troubleOfAll is trouble with the account: every class has it. A class that comes in the middle of it says so in a condition and an
-// event, with AWS's code and the fix; once it is mended the same controller launches.
+// troubleOfAll is trouble with the account: every class has it. A class that comes in the middle of it says so in a
+// condition and an event, with AWS's code and the fix; once it is mended the same controller launches.
 func (w *awsWorld) troubleOfAll() {
 	w.Helper()
 	for i, tc := range []struct {
@@ -26,14 +26,19 @@ func (w *awsWorld) troubleOfAll() {
 		words       []string
 	}{
 		{"stranger", w.forgetSessions, func() { w.cloud.Keys.Restore() },
-			awsv1.ConditionTypeSubnetsReady, "AuthFailure", []string{"ec2:DescribeSubnets", "AuthFailure", "check them"}},
+			awsv1.ConditionTypeSubnetsReady, "AuthFailure", []string{"ec2:DescribeSubnets", "AuthFailure",
+				"check them"}},
 		{"expired", w.expireSessions, func() { w.cloud.Faults.Allow(takeOn) },
 			awsv1.ConditionTypeSubnetsReady, "AccessDenied", []string{takeOn, "AccessDenied", "trust policy"}},
-		{"forbidden", func() { w.cloud.Faults.Deny("ec2:CreateFleet") }, func() { w.cloud.Faults.Allow("ec2:CreateFleet") },
-			awsv1.ConditionTypeValidationSucceeded, "CreateFleetAuthCheckFailed", []string{"ec2:CreateFleet", "UnauthorizedOperation", "allow ec2:CreateFleet"}},
+		{"forbidden", func() {
+			w.cloud.Faults.Deny("ec2:CreateFleet")
+		}, func() { w.cloud.Faults.Allow("ec2:CreateFleet") },
+			awsv1.ConditionTypeValidationSucceeded, "CreateFleetAuthCheckFailed", []string{"ec2:CreateFleet",
+				"UnauthorizedOperation", "allow ec2:CreateFleet"}},
 	} {
 		class := ec2Class(tc.name)
-		class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: w.cloud.Network.Private[i]}} // nobody has asked for just this one
+		// nobody has asked for just this one
+		class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{ID: w.cloud.Network.Private[i]}}
 		tc.spoil()
 		w.create(class, ec2Pool(tc.name, ofClass(tc.name), whenEmpty), w.podOf(tc.name))
 		w.eventually(w.classSays(tc.name, tc.condition, tc.reason, tc.words...))
@@ -79,8 +84,8 @@ func (w *awsWorld) sessionIsRenewed() {
 	w.step("a session is renewed")
 }
 
-// troubleOfOne is trouble with what one class selects, which goes wrong after the class was found to be ready: the launch fails, and its
-// NodeClaim says why.
+// troubleOfOne is trouble with what one class selects, which goes wrong after the class was found to be ready: the
+// launch fails, and its NodeClaim says why.
 func (w *awsWorld) troubleOfOne(e *witness) {
 	w.Helper()
 	subnet := func(cidr string) string {
@@ -113,7 +118,8 @@ func (w *awsWorld) troubleOfOne(e *witness) {
 		w.create(w.podOf(name))
 	}
 	for _, words := range [][]string{
-		{"InvalidSubnetID.NotFound", "spec.subnetSelectorTerms"}, {"InsufficientFreeAddressesInSubnet", "spec.subnetSelectorTerms"},
+		{"InvalidSubnetID.NotFound", "spec.subnetSelectorTerms"}, {"InsufficientFreeAddressesInSubnet",
+			"spec.subnetSelectorTerms"},
 		{"InvalidAMIID.NotFound", "spec.amiSelectorTerms"},
 	} {
 		w.eventually(e.heard(words...))
@@ -162,10 +168,12 @@ func (w *awsWorld) classOf(name string) *awsv1.EC2NodeClass {
 func (w *awsWorld) classSays(name, condition, reason string, words ...string) func() string {
 	return func() string {
 		class := w.classOf(name)
-		cond, ready := meta.FindStatusCondition(class.Status.Conditions, condition), meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady)
+		cond, ready := meta.FindStatusCondition(class.Status.Conditions, condition),
+			meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady)
 		if cond == nil || cond.Status != "False" || cond.Reason != reason || !containsAll(cond.Message, words) ||
 			ready == nil || ready.Status != "False" || !containsAll(ready.Message, words) {
-			return fmt.Sprintf("class %s does not say in %s, for %s, %q: %+v", name, condition, reason, words, class.Status.Conditions)
+			return fmt.Sprintf("class %s does not say in %s, for %s, %q: %+v", name, condition, reason, words,
+				class.Status.Conditions)
 		}
 		return ""
 	}
@@ -200,7 +208,8 @@ func (w *awsWorld) someEvent(words ...string) func() string {
 		var list corev1.EventList
 		w.must(w.c.List(w.ctx, &list))
 		for _, event := range list.Items {
-			if event.Type == corev1.EventTypeWarning && event.ReportingController == "karpenter" && containsAll(event.Message, words) {
+			if event.Type == corev1.EventTypeWarning && event.ReportingController == "karpenter" &&
+				containsAll(event.Message, words) {
 				return ""
 			}
 		}

@@ -19,8 +19,8 @@ import (
 // holding is a finalizer with which a test keeps a volume from being detached.
 const holding = "test.tenon.sh/holding"
 
-// TestStatefulSetKeepsItsVolumes: each pod's volume is made in the zone of the node that was made for it. When a node is deleted, its
-// machine ends only once the volume is detached, and the pod comes back in the zone of its volume.
+// TestStatefulSetKeepsItsVolumes: each pod's volume is made in the zone of the node that was made for it. When a node
+// is deleted, its machine ends only once the volume is detached, and the pod comes back in the zone of its volume.
 func TestStatefulSetKeepsItsVolumes(t *testing.T) {
 	w := newAWSWorld(t)
 	w.create(ec2Class("default"), ec2Pool("default"))
@@ -43,7 +43,9 @@ func TestStatefulSetKeepsItsVolumes(t *testing.T) {
 	w.holdVolumes(left.Name, true)
 	w.must(w.c.Delete(w.ctx, &left))
 	w.eventually(func() string { return w.waitsForVolumes(left.Name) })
-	if w.node(left.Name).Name == "" || !slices.ContainsFunc(w.alive(), func(i cloud.Instance) bool { return i.PrivateDNS == left.Name }) {
+	if w.node(left.Name).Name == "" || !slices.ContainsFunc(w.alive(), func(i cloud.Instance) bool {
+		return i.PrivateDNS == left.Name
+	}) {
 		t.Error("the machine is gone although its volume is attached")
 	}
 	w.step("the machine waits for its volume")
@@ -56,12 +58,14 @@ func TestStatefulSetKeepsItsVolumes(t *testing.T) {
 	})
 	w.eventually(w.volumesAreWithPods)
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Namespace: w.lab.Namespace(), Name: "db-1"}, &pod))
-	if was, is := left.Labels[corev1.LabelTopologyZone], w.node(pod.Spec.NodeName).Labels[corev1.LabelTopologyZone]; was != is {
+	if was, is := left.Labels[corev1.LabelTopologyZone],
+		w.node(pod.Spec.NodeName).Labels[corev1.LabelTopologyZone]; was != is {
 		t.Errorf("db-1 was in %s and came back in %s", was, is)
 	}
 	w.step("the pod is back")
 
-	w.must(w.c.Delete(w.ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "db"}}))
+	w.must(w.c.Delete(w.ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(),
+		Name: "db"}}))
 	w.must(w.c.DeleteAllOf(w.ctx, &corev1.PersistentVolumeClaim{}, client.InNamespace(w.lab.Namespace())))
 	w.eventually(func() string {
 		if n := len(w.volumes()); n > 0 {
@@ -102,11 +106,13 @@ func (w *world) volumesAreWithPods() string {
 		var pv corev1.PersistentVolume
 		w.must(w.c.Get(w.ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, &pv))
 		zone := w.node(p.Spec.NodeName).Labels[corev1.LabelTopologyZone]
-		if in := pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; !slices.Equal(in, []string{zone}) {
+		if in := pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values; !slices.Equal(in,
+			[]string{zone}) {
 			return fmt.Sprintf("pod %s is in %s, its volume in %v", p.Name, zone, in)
 		}
 		if !slices.ContainsFunc(w.attachments(), func(a storagev1.VolumeAttachment) bool {
-			return a.Status.Attached && a.Spec.NodeName == p.Spec.NodeName && *a.Spec.Source.PersistentVolumeName == pv.Name
+			return a.Status.Attached && a.Spec.NodeName == p.Spec.NodeName &&
+				*a.Spec.Source.PersistentVolumeName == pv.Name
 		}) {
 			return fmt.Sprintf("the volume of pod %s is not attached to %s", p.Name, p.Spec.NodeName)
 		}
@@ -134,7 +140,9 @@ func (w *world) holdVolumes(node string, hold bool) {
 // waitsForVolumes says what a node that is on its way out waits for, if it is not its volumes.
 func (w *world) waitsForVolumes(node string) string {
 	w.Helper()
-	if !slices.ContainsFunc(w.attachments(), func(a storagev1.VolumeAttachment) bool { return a.Spec.NodeName == node && a.DeletionTimestamp != nil }) {
+	if !slices.ContainsFunc(w.attachments(), func(a storagev1.VolumeAttachment) bool {
+		return a.Spec.NodeName == node && a.DeletionTimestamp != nil
+	}) {
 		return "no volume of " + node + " is being detached"
 	}
 	for _, c := range w.claims() {

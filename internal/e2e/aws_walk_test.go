@@ -14,16 +14,17 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestEC2WalkThrough is the story of the founding documents: classes and pools are applied, pods that ask for all kinds of machines
-// get them, and the machines go when the pods do, each after the time that its pool gives. While the slowest of them waits, AWS gives
-// every kind of trouble.
+// TestEC2WalkThrough is the story of the founding documents: classes and pools are applied, pods that ask for all kinds
+// of machines get them, and the machines go when the pods do, each after the time that its pool gives. While the
+// slowest of them waits, AWS gives every kind of trouble.
 func TestEC2WalkThrough(t *testing.T) {
 	w := newAWSWorld(t)
 	port := freePort(t)
 	certificate := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter-cert"}}
 	w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, certificate))) // another test's: this controller is to fill its own
 	asked := w.noteRequests()
-	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port", port, "--webhook-port", freePort(t))
+	c := w.run("--kubeconfig", w.asServiceAccount(asked.config()), "--capacity-backoff-first=1s", "--metrics-port",
+		port, "--webhook-port", freePort(t))
 	w.apply("aws/classes", "aws/pools", "aws/pods")
 	w.eventually(w.allRunning(9))
 	w.eventually(w.allInitialized)
@@ -32,9 +33,12 @@ func TestEC2WalkThrough(t *testing.T) {
 	w.walkedWell()
 	w.tagged()
 	w.eventually(scraped(port,
-		`aws_sdk_go_request_total{action="CreateFleet",code="200",service="EC2"}`, `karpenter_cloudprovider_batcher_batch_size_count{batcher="create_fleet"}`,
-		`karpenter_cloudprovider_instance_type_offering_available{`, `karpenter_ec2nodeclasses_userdata_bytes{ec2nodeclass="default"}`,
-		`operator_ec2nodeclass_status_condition_count{`, `tenon_aws_price_age_seconds{kind="spot"}`, `tenon_interruption_queue_readable 1`))
+		`aws_sdk_go_request_total{action="CreateFleet",code="200",service="EC2"}`,
+		`karpenter_cloudprovider_batcher_batch_size_count{batcher="create_fleet"}`,
+		`karpenter_cloudprovider_instance_type_offering_available{`,
+		`karpenter_ec2nodeclasses_userdata_bytes{ec2nodeclass="default"}`,
+		`operator_ec2nodeclass_status_condition_count{`, `tenon_aws_price_age_seconds{kind="spot"}`,
+		`tenon_interruption_queue_readable 1`))
 
 	e := w.witness()
 	leaving := time.Now()
@@ -54,7 +58,8 @@ func TestEC2WalkThrough(t *testing.T) {
 	})
 	// The last pod has left at some time in between, of which a NodeClaim keeps the seconds.
 	if gone := e.goneAt("default"); gone.Sub(leaving) < 29*time.Second || gone.Sub(left) > time.Minute {
-		t.Errorf("the empty node of the pool that waits for 30 s went %s after the pods began to leave, and %s after they had", gone.Sub(leaving), gone.Sub(left))
+		t.Errorf("the empty node of the pool that waits for 30 s went %s after the pods began to leave, and %s after "+
+			"they had", gone.Sub(leaving), gone.Sub(left))
 	}
 	w.eventually(w.nothingLeft)
 	w.step("nothing is left")
@@ -68,7 +73,8 @@ func TestEC2WalkThrough(t *testing.T) {
 func (w *awsWorld) endPods() {
 	w.Helper()
 	now := int64(0)
-	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(w.lab.Namespace()), &client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{GracePeriodSeconds: &now}}))
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(w.lab.Namespace()),
+		&client.DeleteAllOfOptions{DeleteOptions: client.DeleteOptions{GracePeriodSeconds: &now}}))
 }
 
 // walkedWell tests that each pod is where it asked to be.
@@ -89,12 +95,14 @@ func (w *awsWorld) walkedWell() {
 			continue
 		}
 		for key, want := range map[string]map[string]string{
-			"gpu-workload":  {corev1.LabelInstanceTypeStable: "p3.2xlarge"},
-			"gpu-pod":       {v1.NodePoolLabelKey: "gpu-nodes", v1.CapacityTypeLabelKey: "on-demand", awsv1.InstanceGPUCountLabelKey: "1"},
+			"gpu-workload": {corev1.LabelInstanceTypeStable: "p3.2xlarge"},
+			"gpu-pod": {v1.NodePoolLabelKey: "gpu-nodes", v1.CapacityTypeLabelKey: "on-demand",
+				awsv1.InstanceGPUCountLabelKey: "1"},
 			"compute-heavy": {awsv1.InstanceFamilyLabelKey: "c5", v1.CapacityTypeLabelKey: "on-demand"},
 			"special":       {v1.NodePoolLabelKey: "default"},
-			"batch":         {v1.NodePoolLabelKey: "batch-processing", v1.CapacityTypeLabelKey: "spot", awsv1.InstanceFamilyLabelKey: "c5"},
-			"my-app":        {corev1.LabelArchStable: "amd64"},
+			"batch": {v1.NodePoolLabelKey: "batch-processing", v1.CapacityTypeLabelKey: "spot",
+				awsv1.InstanceFamilyLabelKey: "c5"},
+			"my-app": {corev1.LabelArchStable: "amd64"},
 		}[p.Name] {
 			if n.Labels[key] != want {
 				w.Errorf("pod %s is on a node with %s=%q, want %q", p.Name, key, n.Labels[key], want)
@@ -115,7 +123,8 @@ func (w *awsWorld) tagged() {
 	}
 	w.eventually(func() string {
 		for _, i := range w.alive() {
-			if i.Tags["Name"] != i.PrivateDNS || !names[i.Tags[awsv1.NodeClaimTagKey]] || i.Tags[awsv1.ClusterTagPrefix+"my-cluster"] != "owned" {
+			if i.Tags["Name"] != i.PrivateDNS || !names[i.Tags[awsv1.NodeClaimTagKey]] || i.Tags[awsv1.ClusterTagPrefix+
+				"my-cluster"] != "owned" {
 				return fmt.Sprintf("instance %s of node %s has the tags %v", i.ID, i.PrivateDNS, i.Tags)
 			}
 		}

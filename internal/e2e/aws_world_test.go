@@ -38,8 +38,11 @@ func newAWSWorld(t *testing.T, change ...func(*labaws.Options)) *awsWorld {
 	t.Helper()
 	w := &awsWorld{world: newWorld(t), begun: time.Now()}
 	options := labaws.Options{
-		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Families: []string{"c5", "c6i", "m5", "m6i", "p3", "t3"}, Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
-		Shutdown: 200 * time.Millisecond, Warning: warning, Log: func(format string, args ...any) { t.Logf("aws: "+format, args...) },
+		Kubeconfig: w.lab.Kubeconfig(), Cluster: "my-cluster", Families: []string{"c5", "c6i", "m5", "m6i", "p3", "t3"},
+		Boot: 200 * time.Millisecond, Join: 300 * time.Millisecond,
+		Shutdown: 200 * time.Millisecond, Warning: warning, Log: func(format string, args ...any) {
+			t.Logf("aws: "+format, args...)
+		},
 	}
 	for _, f := range change {
 		f(&options)
@@ -52,7 +55,8 @@ func newAWSWorld(t *testing.T, change ...func(*labaws.Options)) *awsWorld {
 			t.Error(err)
 		}
 	})
-	// Controllers have a role, which they take on with the token of a service account, as on EKS, and no key of their own.
+	// Controllers have a role, which they take on with the token of a service account, as on EKS, and no key of their
+	// own.
 	w.env = append(w.cloud.Environment(), "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=",
 		"AWS_ROLE_ARN="+w.cloud.ControllerRole(), "AWS_WEB_IDENTITY_TOKEN_FILE="+w.webIdentity())
 	return w
@@ -97,7 +101,8 @@ func (w *awsWorld) nothingLeft() string {
 
 // tally says what is wrong with the books: every instance has one claim and one node.
 func (w *awsWorld) tally() string {
-	if nodes, claims, instances := len(w.nodes()), len(w.claims()), len(w.alive()); nodes != claims || claims != instances {
+	if nodes, claims, instances := len(w.nodes()), len(w.claims()), len(w.alive()); nodes != claims ||
+		claims != instances {
 		return fmt.Sprintf("%d nodes, %d claims and %d instances: they should be equal", nodes, claims, instances)
 	}
 	return ""
@@ -118,7 +123,8 @@ func ec2Pool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
 	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
-		{Key: awsv1.InstanceFamilyLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"c5", "c6i", "m5", "m6i"}},
+		{Key: awsv1.InstanceFamilyLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"c5", "c6i",
+			"m5", "m6i"}},
 		{Key: awsv1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"4"}},
 	}
 	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
@@ -137,6 +143,7 @@ func ofClass(name string) func(*v1.NodePool) {
 func bought(how string) func(*v1.NodePool) {
 	return func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
-			v1.NodeSelectorRequirementWithMinValues{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{how}})
+			v1.NodeSelectorRequirementWithMinValues{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{how}})
 	}
 }

@@ -13,8 +13,9 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestBudgetsAreTold has a budget that forbids consolidation in a window, which is open all year, in a time zone: the pool's
-// status says what its budgets allow, a node that is empty goes, and one that is underutilized stays until the window is taken away.
+// TestBudgetsAreTold has a budget that forbids consolidation in a window, which is open all year, in a time zone: the
+// pool's status says what its budgets allow, a node that is empty goes, and one that is underutilized stays until the
+// window is taken away.
 func TestBudgetsAreTold(t *testing.T) {
 	w := newWorld(t)
 	always := "CRON_TZ=Europe/Berlin 0 0 * * *"
@@ -30,7 +31,8 @@ func TestBudgetsAreTold(t *testing.T) {
 	w.eventually(w.allRunning(3))
 	w.eventually(w.initialized(2))
 	w.eventually(func() string {
-		return w.allows("SomeReasonsBlocked", "of 2 nodes", "Empty", "up to 2 (budgets[0], 100%)", "Underutilized: none (budgets[1], 0)")
+		return w.allows("SomeReasonsBlocked", "of 2 nodes", "Empty", "up to 2 (budgets[0], 100%)",
+			"Underutilized: none (budgets[1], 0)")
 	})
 	kept := w.nodeOf("small")
 	// The small pod is alone on a large node then, and nothing may be done about it. The other node is empty.
@@ -62,8 +64,8 @@ func TestBudgetsAreTold(t *testing.T) {
 	e.held(1, 0)
 }
 
-// allows says what is missing: the condition of the pool default that tells what its budgets allow has the reason and says
-// all the words.
+// allows says what is missing: the condition of the pool default that tells what its budgets allow has the reason and
+// says all the words.
 func (w *world) allows(reason string, words ...string) string {
 	var p v1.NodePool
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "default"}, &p))

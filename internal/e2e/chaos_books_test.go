@@ -12,7 +12,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// books are the three lists that must agree: how often each provider ID is in the cluster, on our side and in the cloud.
+// books are the three lists that must agree: how often each provider ID is in the cluster, on our side and in the
+// cloud.
 type books struct{ nodes, claims, instances map[string]int }
 
 func (c *chaos) books() (books, error) {
@@ -52,7 +53,8 @@ func (b books) trouble() string {
 		maps.Copy(all, pair.right)
 		for _, id := range slices.Sorted(maps.Keys(all)) {
 			if pair.left[id] != 1 || pair.right[id] != 1 {
-				out = append(out, fmt.Sprintf("%s: %q is there %d and %d times", pair.name, id, pair.left[id], pair.right[id]))
+				out = append(out, fmt.Sprintf("%s: %q is there %d and %d times", pair.name, id, pair.left[id],
+					pair.right[id]))
 			}
 		}
 	}

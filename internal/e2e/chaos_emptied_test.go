@@ -48,7 +48,8 @@ func (c *chaos) emptied() string {
 	return b.trouble() // each node and each instance belongs to a claim
 }
 
-// leftover lists the claims that are not kept for one of the workloads. One that was made for a workload is kept for it.
+// leftover lists the claims that are not kept for one of the workloads. One that was made for a workload is kept for
+// it.
 func leftover(claims []v1.NodeClaim, workloads []string) []string {
 	madeFor := func(claim *v1.NodeClaim) []string {
 		list, err := cluster.ParseMadeFor(claim.Annotations[cluster.MadeForAnnotation])
@@ -56,11 +57,14 @@ func leftover(claims []v1.NodeClaim, workloads []string) []string {
 			return nil
 		}
 		return slices.DeleteFunc(slices.Clone(workloads), func(uid string) bool {
-			return !slices.ContainsFunc(list, func(m cluster.MadeFor) bool { return strings.HasSuffix(m.Owner, "/"+uid) })
+			return !slices.ContainsFunc(list, func(m cluster.MadeFor) bool {
+				return strings.HasSuffix(m.Owner, "/"+uid)
+			})
 		})
 	}
 	claims = slices.Clone(claims)
-	slices.SortStableFunc(claims, func(a, b v1.NodeClaim) int { // a claim for both workloads leaves the other claim its own
+	slices.SortStableFunc(claims, func(a, b v1.NodeClaim) int {
+		// a claim for both workloads leaves the other claim its own
 		return len(madeFor(&a)) - len(madeFor(&b))
 	})
 	var out, taken []string
@@ -89,7 +93,8 @@ func TestLeftover(t *testing.T) {
 		{"one for each", []string{"default/guarded=2", "default/free=3"}, two, 0},
 		{"one for both and one for its own", []string{"default/free=1,default/guarded=1", "default/guarded=2"}, two, 0},
 		{"two for the same", []string{"default/free=1", "default/free=2"}, two, 1},
-		{"two for both and one more", []string{"default/free=1,default/guarded=1", "default/free=1,default/guarded=1", "default/free=2"}, two, 1},
+		{"two for both and one more", []string{"default/free=1,default/guarded=1", "default/free=1,default/guarded=1",
+			"default/free=2"}, two, 1},
 		{"made for nobody", []string{""}, two, 1},
 		{"made for another", []string{"default/another=1"}, two, 1},
 		{"deleted", []string{"default/free=1 deleted"}, two, 1},

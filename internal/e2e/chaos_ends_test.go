@@ -212,7 +212,8 @@ func (c *endJudge) sawClaim(object client.Object, gone bool, at uint64) {
 	f.providerID, f.gone = claim.Status.ProviderID, gone
 	for _, other := range c.claims {
 		if other != f && !f.gone && !other.gone && f.providerID != "" && other.providerID == f.providerID {
-			c.wrong = append(c.wrong, fmt.Sprintf("%s is the instance of claims %s and %s", f.providerID, f.name, other.name))
+			c.wrong = append(c.wrong, fmt.Sprintf("%s is the instance of claims %s and %s", f.providerID, f.name,
+				other.name))
 		}
 	}
 }
@@ -233,7 +234,8 @@ func (c *endJudge) caughtUp() string {
 		var claim v1.NodeClaim
 		err := c.w.c.Get(c.w.ctx, client.ObjectKey{Name: e.ClaimName}, &claim)
 		switch {
-		case err == nil && claim.UID == e.ClaimUID && claim.DeletionTimestamp == nil: // nobody has ever asked for its end
+		case err == nil && claim.UID == e.ClaimUID && claim.DeletionTimestamp == nil:
+			// nobody has ever asked for its end
 		case client.IgnoreNotFound(err) != nil:
 			return err.Error()
 		default:
@@ -253,9 +255,11 @@ func (c *endJudge) verdict() []string {
 		switch f := c.claims[e.ClaimUID]; {
 		case f == nil: // it came and went in a gap
 		case f.asked == 0:
-			out = append(out, fmt.Sprintf("the instance of claim %s (%s) was ended, the claim was not", e.ClaimName, e.ClaimUID))
+			out = append(out, fmt.Sprintf("the instance of claim %s (%s) was ended, the claim was not", e.ClaimName,
+				e.ClaimUID))
 		case f.asked > e.by:
-			out = append(out, fmt.Sprintf("the instance of claim %s (%s) had ended by version %d, the claim's end was asked"+
+			out = append(out, fmt.Sprintf("the instance of claim %s (%s) had ended by version %d, the claim's end "+
+				"was asked"+
 				" for at %d", e.ClaimName, e.ClaimUID, e.by, f.asked))
 		}
 	}

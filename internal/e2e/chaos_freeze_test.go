@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestChaosFrozenPastItsLease stops the elected replica in the midst of its work, lets the other one take over, and wakes
-// the first while the second is at work: it must notice that its time is over and end, and what it still had in hand must
-// do no harm.
+// TestChaosFrozenPastItsLease stops the elected replica in the midst of its work, lets the other one take over, and
+// wakes the first while the second is at work: it must notice that its time is over and end, and what it still had in
+// hand must do no harm.
 func TestChaosFrozenPastItsLease(t *testing.T) {
 	c := newChaos(t)
 	first := c.run(leased()...)

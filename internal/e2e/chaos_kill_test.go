@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestChaosKilledAtRandom kills the controller again and again while 300 pods come, while nodes are drained and while the
-// pods go, and starts it anew each time. In the end there is what an undisturbed controller would have left.
+// TestChaosKilledAtRandom kills the controller again and again while 300 pods come, while nodes are drained and while
+// the pods go, and starts it anew each time. In the end there is what an undisturbed controller would have left.
 func TestChaosKilledAtRandom(t *testing.T) {
 	const free = 240
 	c := newChaos(t)
@@ -48,8 +48,8 @@ func TestChaosKilledAtRandom(t *testing.T) {
 	c.finish()
 }
 
-// shortLife runs a controller for a random time and kills it: half of them before they have filled their caches, half in
-// the midst of their work.
+// shortLife runs a controller for a random time and kills it: half of them before they have filled their caches, half
+// in the midst of their work.
 func (c *chaos) shortLife() {
 	c.Helper()
 	ctl := c.run(quick()...)

@@ -37,9 +37,9 @@ func TestChaosControlPlaneRestarts(t *testing.T) {
 	c.finish()
 }
 
-// keep runs a controller, and another one when it has lost its lease, until the test ends, as a kubelet would: a replica
-// that can't renew its lease in time ends. That need not be the test's doing: an API server on a busy machine may not
-// answer for ten seconds. A controller that ends for anything else fails the test.
+// keep runs a controller, and another one when it has lost its lease, until the test ends, as a kubelet would: a
+// replica that can't renew its lease in time ends. That need not be the test's doing: an API server on a busy machine
+// may not answer for ten seconds. A controller that ends for anything else fails the test.
 func (c *chaos) keep() {
 	c.Helper()
 	now := c.run(leased()...)
@@ -80,20 +80,22 @@ func endedForLease(log string) bool {
 	if !started {
 		return true
 	}
-	return slices.ContainsFunc([]string{"leader election lost", "another replica holds the lease", "caches to sync", "cache to be synced",
+	return slices.ContainsFunc([]string{"leader election lost", "another replica holds the lease", "caches to sync",
+		"cache to be synced",
 		"connection refused"}, func(text string) bool { return strings.Contains(why, text) })
 }
 
 func TestEndsForLostLeases(t *testing.T) {
 	const started = `{"level":"INFO","message":"starting","version":"dev"}` + "\n"
 	for log, want := range map[string]bool{
-		started + "error: running the controller: leader election lost\n":                                         true,
-		started + "error: running the controller: another replica holds the lease\n":                              true,
-		started + "error: running the controller: [leader election lost, a runnable has not ended]\n":             true,
-		started + "error: running the controller: failed to wait for node caches to sync\n":                       true,
-		started + "error: running the controller: the planner has hung for 40s\n":                                 false,
-		started + "panic: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n":                            false,
-		started + `{"level":"ERROR","message":"leader election lost"}` + "\npanic: x\n\ngoroutine 1 [running]:\n": false,
+		started + "error: running the controller: leader election lost\n":                             true,
+		started + "error: running the controller: another replica holds the lease\n":                  true,
+		started + "error: running the controller: [leader election lost, a runnable has not ended]\n": true,
+		started + "error: running the controller: failed to wait for node caches to sync\n":           true,
+		started + "error: running the controller: the planner has hung for 40s\n":                     false,
+		started + "panic: index out of range\n\ngoroutine 1 [running]:\nmain.main()\n":                false,
+		started + `{"level":"ERROR","message":"leader election lost"}` +
+			"\npanic: x\n\ngoroutine 1 [running]:\n": false,
 		started: false,
 		"error: asking for the kinds: dial tcp 127.0.0.1:6443: connect: connection refused\n": true,
 		"panic: no cluster\n\ngoroutine 1 [running]:\nmain.main()\n":                          false,

@@ -14,15 +14,15 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// sentry looks at the pods of a disruption budget from outside, again and again. Each look is one consistent list: a watch that
-// begins anew after a restart of the API server would tell what has happened meanwhile in any order.
+// sentry looks at the pods of a disruption budget from outside, again and again. Each look is one consistent list: a
+// watch that begins anew after a restart of the API server would tell what has happened meanwhile in any order.
 type sentry struct {
 	w  *world
 	mu sync.Mutex
 	// seen are all pods that were ever ready.
 	seen map[types.UID]bool
-	// armed is set when all of them have been ready for the first time; lowest is the smallest number since. relieved is
-	// set when the pods may go.
+	// armed is set when all of them have been ready for the first time; lowest is the smallest number since. relieved
+	// is set when the pods may go.
 	armed, relieved bool
 	lowest          int
 }
@@ -89,7 +89,8 @@ func (s *sentry) replaced() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.armed || len(s.seen) == guardedPods {
-		return fmt.Sprintf("%d pods of the budget have been ready, all at once: %v; none has been replaced", len(s.seen), s.armed)
+		return fmt.Sprintf("%d pods of the budget have been ready, all at once: %v; none has been replaced",
+			len(s.seen), s.armed)
 	}
 	return ""
 }

@@ -54,8 +54,9 @@ func newChaos(t *testing.T) *chaos {
 	t.Logf("seed %d (repeat with -chaos.seed=%d)", *chaosSeed, *chaosSeed)
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-			Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{"8"}})
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+			v1.NodeSelectorRequirementWithMinValues{
+				Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{"8"}})
 	}))
 	c := newEndJudge(w)
 	t.Cleanup(func() {
@@ -169,7 +170,8 @@ func (c *chaos) empty() string {
 		return err.Error()
 	}
 	if n := len(b.nodes) + len(b.claims) + len(b.instances); n > 0 {
-		return fmt.Sprintf("%d nodes, %d claims and %d instances are left", len(b.nodes), len(b.claims), len(b.instances))
+		return fmt.Sprintf("%d nodes, %d claims and %d instances are left", len(b.nodes), len(b.claims),
+			len(b.instances))
 	}
 	return ""
 }
@@ -211,13 +213,15 @@ func hosts(claim *v1.NodeClaim, pods []corev1.Pod) bool {
 }
 
 // forgive makes the disruption budget forget evictions that were granted and then cut short, because whoever asked was
-// killed. Kubernetes takes them as under way and allows fewer others for two minutes; the test does not wait for that. It
-// is called while no controller runs, so nothing that is really under way is forgotten.
+// killed. Kubernetes takes them as under way and allows fewer others for two minutes; the test does not wait for that.
+// It is called while no controller runs, so nothing that is really under way is forgotten.
 func (c *chaos) forgive() {
 	c.Helper()
 	c.settle(func() string {
-		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: c.lab.Namespace(), Name: "guarded"}}
-		return words(c.c.Status().Patch(c.ctx, budget, client.RawPatch(client.Merge.Type(), []byte(`{"status":{"disruptedPods":null}}`))))
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: c.lab.Namespace(),
+			Name: "guarded"}}
+		return words(c.c.Status().Patch(c.ctx, budget, client.RawPatch(client.Merge.Type(),
+			[]byte(`{"status":{"disruptedPods":null}}`))))
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestScaledDownClusterIsConsolidated takes most pods away. What is left ends up on as few nodes as it needs, and on the way
-// the pool's budget and the PodDisruptionBudget hold at every moment.
+// TestScaledDownClusterIsConsolidated takes most pods away. What is left ends up on as few nodes as it needs, and on
+// the way the pool's budget and the PodDisruptionBudget hold at every moment.
 func TestScaledDownClusterIsConsolidated(t *testing.T) {
 	w := newWorld(t)
 	// Until the pods are scaled down nothing may go, so that the test begins with a full cluster.
@@ -31,7 +31,8 @@ func TestScaledDownClusterIsConsolidated(t *testing.T) {
 	least := intstr.FromInt32(4)
 	w.create(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "web"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &least,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 	})
 	before := w.price()
 	e := w.witness()
@@ -57,12 +58,13 @@ func TestScaledDownClusterIsConsolidated(t *testing.T) {
 	}
 }
 
-// TestReplacementIsReadyBeforeTheFirstEviction leaves a small pod on a large node: a smaller node comes, and the pod is not
-// asked to leave before that can take it.
+// TestReplacementIsReadyBeforeTheFirstEviction leaves a small pod on a large node: a smaller node comes, and the pod is
+// not asked to leave before that can take it.
 func TestReplacementIsReadyBeforeTheFirstEviction(t *testing.T) {
 	w := newWorld(t)
 	class := nodeClass("default")
-	class.Spec.NodeRegistrationDelay = metav1.Duration{Duration: 3 * time.Second} // whoever did not wait would be caught
+	// whoever did not wait would be caught
+	class.Spec.NodeRegistrationDelay = metav1.Duration{Duration: 3 * time.Second}
 	w.create(class, nodePool("default", onDemand("16")))
 	big := w.deployment("big", 1, "13")
 	w.create(big, w.deployment("small", 1, "1"))
@@ -124,7 +126,8 @@ func TestDoNotDisruptKeepsItsNode(t *testing.T) {
 	}
 	// Once the pod may be disturbed the node goes.
 	p := w.podOf("calm")
-	w.must(w.c.Patch(w.ctx, &p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null}}}`))))
+	w.must(w.c.Patch(w.ctx, &p, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null}}}`))))
 	w.eventually(func() string {
 		for _, n := range w.nodes() {
 			if n.Name == kept {

@@ -27,15 +27,16 @@ func TestEveryConstraintInOneCluster(t *testing.T) {
 		c := w.run()
 		// While the nodes boot, every new look at the cluster must find that all pods have their seats.
 		w.eventually(func() string { return w.launched(c) })
-		// One go is what it should take. Two have been seen now and then, for a reason that is not known yet; more would be a
-		// circle.
+		// One go is what it should take. Two have been seen now and then, for a reason that is not known yet; more
+		// would be a circle.
 		if n := strings.Count(c.log.String(), planning); n > 2 {
 			t.Errorf("the nodes were planned in %d goes, want one or two:\n%s", n, planned(c))
 		}
 		first := len(w.claims())
 		w.boot("null")
 		w.finish(pods)
-		t.Logf("%d nodes were planned at first, %d were made in the end, with that of the gated pod", first, strings.Count(c.log.String(), creation))
+		t.Logf("%d nodes were planned at first, %d were made in the end, with that of the gated pod", first,
+			strings.Count(c.log.String(), creation))
 	})
 	t.Run("as they come", func(t *testing.T) {
 		w := newWorld(t)
@@ -62,7 +63,8 @@ func (w *world) createEveryConstraint() (pods int) {
 	w.Helper()
 	w.play(w.provisioner)
 	w.play(w.starter)
-	w.apply("constraints/pools", "constraints/requests", "constraints/nodes", "constraints/spread", "constraints/affinity",
+	w.apply("constraints/pools", "constraints/requests", "constraints/nodes", "constraints/spread",
+		"constraints/affinity",
 		"constraints/ports", "constraints/volumes", "constraints/gated")
 	var deployments appsv1.DeploymentList
 	w.must(w.c.List(w.ctx, &deployments))
@@ -136,7 +138,8 @@ func (w *world) judged(n int) string {
 		}
 	}
 	if hopeless != n {
-		return fmt.Sprintf("kube-scheduler has given up on %d of %d pods; the rest is\n%s", hopeless, n, strings.Join(rest, "\n"))
+		return fmt.Sprintf("kube-scheduler has given up on %d of %d pods; the rest is\n%s", hopeless, n,
+			strings.Join(rest, "\n"))
 	}
 	return ""
 }
@@ -152,7 +155,8 @@ func (w *world) everyPodRuns(n int) {
 				running++
 			case len(p.Spec.SchedulingGates) == 0:
 				reason, message := verdict(&p)
-				waiting = append(waiting, fmt.Sprintf("%s on %q, %s, deleted at %v: %s %s", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp, reason, message))
+				waiting = append(waiting, fmt.Sprintf("%s on %q, %s, deleted at %v: %s %s", p.Name, p.Spec.NodeName,
+					p.Status.Phase, p.DeletionTimestamp, reason, message))
 			}
 		}
 		if running != n || len(waiting) > 0 {
@@ -166,7 +170,8 @@ func (w *world) everyPodRuns(n int) {
 	w.eventually(w.tally)
 }
 
-// lacking says which owners have fewer pods than they want, and the latest events about them: a pod that nobody has made is in no list of pods.
+// lacking says which owners have fewer pods than they want, and the latest events about them: a pod that nobody has
+// made is in no list of pods.
 func (w *world) lacking() []string {
 	w.Helper()
 	var replicaSets appsv1.ReplicaSetList
@@ -183,7 +188,8 @@ func (w *world) lacking() []string {
 		out = append(out, fmt.Sprintf("%s %s has %d of %d pods", kind, name, have, *want))
 		for _, e := range events.Items {
 			if e.InvolvedObject.Kind == kind && e.InvolvedObject.Name == name {
-				out = append(out, fmt.Sprintf("  %s %s: %s", e.LastTimestamp.Format(time.TimeOnly), e.Reason, e.Message))
+				out = append(out, fmt.Sprintf("  %s %s: %s", e.LastTimestamp.Format(time.TimeOnly), e.Reason,
+					e.Message))
 			}
 		}
 	}
@@ -237,8 +243,10 @@ func (w *world) liftGate() {
 	w.Helper()
 	gated := &corev1.Pod{}
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Namespace: w.lab.Namespace(), Name: "gated"}, gated))
-	if gated.Spec.NodeName != "" || len(w.messages("FailedScheduling", "gated"))+len(w.messages("Nominated", "gated")) > 0 {
+	if gated.Spec.NodeName != "" || len(w.messages("FailedScheduling", "gated"))+
+		len(w.messages("Nominated", "gated")) > 0 {
 		w.Error("something was done for a pod that is gated")
 	}
-	w.must(w.c.Patch(w.ctx, gated, client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))))
+	w.must(w.c.Patch(w.ctx, gated, client.RawPatch("application/json-patch+json",
+		[]byte(`[{"op":"remove","path":"/spec/schedulingGates"}]`))))
 }

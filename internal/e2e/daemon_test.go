@@ -35,10 +35,11 @@ func limits(cpu, memory string) corev1.ResourceRequirements {
 
 func (w *world) daemonSet(name string, change func(*corev1.PodSpec)) *appsv1.DaemonSet {
 	labels := map[string]string{"app": "agent", "agent": name}
-	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: name}, Spec: appsv1.DaemonSetSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
-	}}
+	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: name},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+		}}
 	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "registry.k8s.io/pause:3.10"}}
 	change(&ds.Spec.Template.Spec)
 	return ds
@@ -49,10 +50,13 @@ func (w *world) createDaemonSets() {
 	w.Helper()
 	always, kata := corev1.ContainerRestartPolicyAlways, "kata"
 	w.create(
-		&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "defaults"}, Spec: corev1.LimitRangeSpec{
-			Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: amounts("300m", ""), DefaultRequest: amounts("", "70Mi")}},
-		}},
-		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata}, Handler: kata, Overhead: &nodev1.Overhead{PodFixed: amounts("110m", "120Mi")}},
+		&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "defaults"},
+			Spec: corev1.LimitRangeSpec{
+				Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Default: amounts("300m", ""),
+					DefaultRequest: amounts("", "70Mi")}},
+			}},
+		&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata}, Handler: kata,
+			Overhead: &nodev1.Overhead{PodFixed: amounts("110m", "120Mi")}},
 		w.daemonSet("limits", func(s *corev1.PodSpec) { s.Containers[0].Resources = limits("1500m", "1Gi") }),
 		w.daemonSet("defaults", func(*corev1.PodSpec) {}),
 		w.daemonSet("sidecar", func(s *corev1.PodSpec) {
@@ -74,15 +78,16 @@ func (w *world) createDaemonSets() {
 	)
 }
 
-// TestDaemonsAsTheAPIServerMakesThem compares what a DaemonSet is counted for before any of its pods is there with the pods that the
-// API server and the DaemonSet controller then make.
+// TestDaemonsAsTheAPIServerMakesThem compares what a DaemonSet is counted for before any of its pods is there with the
+// pods that the API server and the DaemonSet controller then make.
 func TestDaemonsAsTheAPIServerMakesThem(t *testing.T) {
 	w := newWorld(t)
 	w.createDaemonSets()
 	// The node comes last: without one there are no pods, and by then the API server has heard of the LimitRange.
 	room := amounts("16", "64Gi")
 	room[corev1.ResourcePods] = apiresource.MustParse("110")
-	w.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker", Labels: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+	w.create(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker",
+		Labels: map[string]string{"kwok.x-k8s.io/node": "fake"}},
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room}})
 	book := ingest.New(time.Now, validate.Labels{}, nil)
 	var sets appsv1.DaemonSetList
@@ -117,14 +122,15 @@ func TestDaemonsAsTheAPIServerMakesThem(t *testing.T) {
 	for _, d := range expected {
 		for _, p := range s.Pods {
 			if d.Owns(p) && (p.Class.Requests != d.Class.Requests || len(p.Class.Ports) != len(d.Class.Ports)) {
-				t.Errorf("DaemonSet %s counts as %v with ports %v; its pod asks for %v with ports %v", d.Name, d.Class.Requests, d.Class.Ports, p.Class.Requests, p.Class.Ports)
+				t.Errorf("DaemonSet %s counts as %v with ports %v; its pod asks for %v with ports %v", d.Name,
+					d.Class.Requests, d.Class.Ports, p.Class.Requests, p.Class.Ports)
 			}
 		}
 	}
 }
 
-// TestDaemonOfHigherPriorityIsCountedFirst has a DaemonSet whose pod would push the workload's off a node that is too small for both:
-// the workload would wait again, and the same node would be bought again.
+// TestDaemonOfHigherPriorityIsCountedFirst has a DaemonSet whose pod would push the workload's off a node that is too
+// small for both: the workload would wait again, and the same node would be bought again.
 func TestDaemonOfHigherPriorityIsCountedFirst(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("general"),

@@ -16,7 +16,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/iam"
 )
 
-// theFourth: NodePools and classes of v1beta1, in the order of the document, with its pods and some of our own where it has none.
+// theFourth: NodePools and classes of v1beta1, in the order of the document, with its pods and some of our own where it
+// has none.
 func (w *documentWorld) theFourth() {
 	w.taintedPool()
 	w.gpuPool()
@@ -46,8 +47,9 @@ func (w *documentWorld) taintedPool() {
 	w.eventually(w.allRunning(3))
 	w.waits("my-app", "default", "example.com/special-taint")
 	w.stand(map[string]labels{"special": {
-		v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "m5.large m5.xlarge c5.large c5.xlarge", corev1.LabelArchStable: "amd64",
-		corev1.LabelOSStable: "linux", v1.CapacityTypeLabelKey: "spot", "karpenter.kwok.x-k8s.io/node": "true",
+		v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "m5.large m5.xlarge c5.large c5.xlarge",
+		corev1.LabelArchStable: "amd64",
+		corev1.LabelOSStable:   "linux", v1.CapacityTypeLabelKey: "spot", "karpenter.kwok.x-k8s.io/node": "true",
 	}})
 	w.tainted("default", "example.com/special-taint=true:NoSchedule")
 	w.says("default", "WhenEmpty after 30s, expires 720h, cpu 1k")
@@ -61,11 +63,16 @@ func (w *documentWorld) taintedPool() {
 // likeTheClass: the image, the role, the disk and the user data are those that the document's class asks for.
 func (w *documentWorld) likeTheClass(i *cloud.Instance, class *awsv1.EC2NodeClass) {
 	w.Helper()
-	if !slices.ContainsFunc(class.Status.AMIs, func(a awsv1.AMI) bool { return a.ID == i.Image && strings.HasPrefix(a.Name, "amazon-eks-node-1") }) {
+	if !slices.ContainsFunc(class.Status.AMIs, func(a awsv1.AMI) bool {
+		return a.ID == i.Image && strings.HasPrefix(a.Name, "amazon-eks-node-1")
+	}) {
 		w.Errorf("instance %s has the image %s, and Amazon Linux 2 is %+v", i.ID, i.Image, class.Status.AMIs)
 	}
-	if !slices.ContainsFunc(w.cloud.IAM.Profiles(), func(p iam.Profile) bool { return p.Name == i.Profile && p.Role == "KarpenterNodeRole-my-cluster" }) {
-		w.Errorf("instance %s acts as %q, which is none of the role of the cluster's nodes: %+v", i.ID, i.Profile, w.cloud.IAM.Profiles())
+	if !slices.ContainsFunc(w.cloud.IAM.Profiles(), func(p iam.Profile) bool {
+		return p.Name == i.Profile && p.Role == "KarpenterNodeRole-my-cluster"
+	}) {
+		w.Errorf("instance %s acts as %q, which is none of the role of the cluster's nodes: %+v", i.ID, i.Profile,
+			w.cloud.IAM.Profiles())
 	}
 	for _, line := range []string{"/etc/eks/bootstrap.sh my-cluster", "net.ipv4.ip_forward = 1"} {
 		if !strings.Contains(string(i.UserData), line) {
@@ -73,7 +80,8 @@ func (w *documentWorld) likeTheClass(i *cloud.Instance, class *awsv1.EC2NodeClas
 		}
 	}
 	for _, d := range i.Request.BlockDeviceMappings {
-		if ebs := d.Ebs; *d.DeviceName != "/dev/xvda" || *ebs.VolumeSize != 100 || ebs.VolumeType != "gp3" || !*ebs.Encrypted {
+		if ebs := d.Ebs; *d.DeviceName != "/dev/xvda" || *ebs.VolumeSize != 100 || ebs.VolumeType != "gp3" ||
+			!*ebs.Encrypted {
 			w.Errorf("instance %s has the disk %s %+v", i.ID, *d.DeviceName, ebs)
 		}
 	}
@@ -87,7 +95,8 @@ func (w *documentWorld) gpuPool() {
 	w.Helper()
 	w.put("003-08-nodepool", "003-09-pod")
 	w.eventually(w.runs("gpu-pod"))
-	w.stand(map[string]labels{"gpu-pod": {v1.NodePoolLabelKey: "gpu-nodes", corev1.LabelInstanceTypeStable: "p3.2xlarge p3.8xlarge"}})
+	w.stand(map[string]labels{"gpu-pod": {v1.NodePoolLabelKey: "gpu-nodes",
+		corev1.LabelInstanceTypeStable: "p3.2xlarge p3.8xlarge"}})
 	w.tainted("gpu-nodes", "nvidia.com/gpu=true:NoSchedule")
 	if got := w.pool("gpu-nodes").Spec.Template.Spec.NodeClassRef; got.Name != "default" || got.Kind != "EC2NodeClass" {
 		w.Errorf("a NodePool without a class uses %+v", got)
@@ -105,18 +114,21 @@ func (w *documentWorld) poolOfAllTypes() {
 	w.eventually(w.runs("my-app", "gpu-workload", "compute-heavy", "spread-me", "spread-me-2", "spread-me-3"))
 	anywhere := "us-west-2a us-west-2b us-west-2c"
 	w.stand(map[string]labels{
-		"my-app":        {v1.NodePoolLabelKey: "multi-zone", corev1.LabelArchStable: "amd64", corev1.LabelTopologyZone: anywhere},
-		"gpu-workload":  {v1.NodePoolLabelKey: "multi-zone", corev1.LabelArchStable: "amd64", corev1.LabelInstanceTypeStable: "p3.2xlarge", corev1.LabelTopologyZone: anywhere},
-		"compute-heavy": {v1.NodePoolLabelKey: "multi-zone", corev1.LabelInstanceTypeStable: "c5.2xlarge c5.4xlarge c5.9xlarge", v1.CapacityTypeLabelKey: "on-demand"},
-		"spread-me":     {v1.NodePoolLabelKey: "multi-zone", corev1.LabelTopologyZone: anywhere},
+		"my-app": {v1.NodePoolLabelKey: "multi-zone", corev1.LabelArchStable: "amd64",
+			corev1.LabelTopologyZone: anywhere},
+		"gpu-workload": {v1.NodePoolLabelKey: "multi-zone", corev1.LabelArchStable: "amd64",
+			corev1.LabelInstanceTypeStable: "p3.2xlarge", corev1.LabelTopologyZone: anywhere},
+		"compute-heavy": {v1.NodePoolLabelKey: "multi-zone", corev1.LabelInstanceTypeStable: "c5.2xlarge c5.4xlarge " +
+			"c5.9xlarge", v1.CapacityTypeLabelKey: "on-demand"},
+		"spread-me": {v1.NodePoolLabelKey: "multi-zone", corev1.LabelTopologyZone: anywhere},
 	})
 	w.spread()
 	w.says("multi-zone", "WhenEmptyOrUnderutilized after 0s, expires 720h")
 	w.step("the document's pods run")
 }
 
-// spread makes sure that the three pods that spread do. kube-scheduler counts the zones that have a node when it looks, so the third pod
-// may have found two of them.
+// spread makes sure that the three pods that spread do. kube-scheduler counts the zones that have a node when it looks,
+// so the third pod may have found two of them.
 func (w *documentWorld) spread() {
 	w.Helper()
 	zones := map[string]int{}
@@ -150,9 +162,12 @@ func (w *documentWorld) spotPool() {
 	w.Helper()
 	w.put("003-10-nodepool")
 	w.says("spot-nodes", "WhenEmpty after 0s, expires 720h")
-	w.create(w.pod("cheap", "1", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "spot-nodes"} }))
+	w.create(w.pod("cheap", "1", func(p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "spot-nodes"}
+	}))
 	w.eventually(w.runs("cheap"))
-	w.stand(map[string]labels{"cheap": {v1.CapacityTypeLabelKey: "spot", corev1.LabelInstanceTypeStable: "m5.large m5.xlarge m4.large m4.xlarge"}})
+	w.stand(map[string]labels{"cheap": {v1.CapacityTypeLabelKey: "spot",
+		corev1.LabelInstanceTypeStable: "m5.large m5.xlarge m4.large m4.xlarge"}})
 	for _, i := range w.machines("spot-nodes") {
 		if i.Market != cloud.Spot {
 			w.Errorf("instance %s is bought %s", i.ID, i.Market)
@@ -174,7 +189,8 @@ func (w *documentWorld) batchPool() {
 	}))
 	w.eventually(w.runs("job"))
 	w.stand(map[string]labels{"job": {
-		v1.NodePoolLabelKey: "batch-processing", v1.CapacityTypeLabelKey: "spot", corev1.LabelInstanceTypeStable: "c5.large c5.xlarge c5.2xlarge c5.4xlarge",
+		v1.NodePoolLabelKey: "batch-processing", v1.CapacityTypeLabelKey: "spot",
+		corev1.LabelInstanceTypeStable: "c5.large c5.xlarge c5.2xlarge c5.4xlarge",
 	}})
 	w.tainted("batch-processing", "batch-only=true:NoSchedule")
 	e := w.witness()
@@ -187,12 +203,13 @@ func (w *documentWorld) batchPool() {
 	w.step("the batch node has come and gone")
 }
 
-// secondGPUPool: the pool of the same name further down in the document, whose nodeClassRef stands directly under spec and has only a
-// name. The node of the first one is replaced.
+// secondGPUPool: the pool of the same name further down in the document, whose nodeClassRef stands directly under spec
+// and has only a name. The node of the first one is replaced.
 func (w *documentWorld) secondGPUPool() {
 	w.Helper()
 	w.put("003-12-nodepool-ec2nodeclass")
-	if got := w.pool("gpu-nodes").Spec.Template.Spec.NodeClassRef; got.Name != "gpu-nodeclass" || got.Kind != "EC2NodeClass" {
+	if got := w.pool("gpu-nodes").Spec.Template.Spec.NodeClassRef; got.Name != "gpu-nodeclass" ||
+		got.Kind != "EC2NodeClass" {
 		w.Errorf("the second gpu-nodes uses %+v", got)
 	}
 	w.create(w.pod("trains", "1", func(p *corev1.Pod) {
@@ -202,7 +219,8 @@ func (w *documentWorld) secondGPUPool() {
 	}))
 	w.eventually(w.runs("trains"))
 	w.stand(map[string]labels{"trains": {
-		v1.NodePoolLabelKey: "gpu-nodes", v1.CapacityTypeLabelKey: "on-demand", corev1.LabelInstanceTypeStable: "p3.2xlarge p3.8xlarge p3.16xlarge",
+		v1.NodePoolLabelKey: "gpu-nodes", v1.CapacityTypeLabelKey: "on-demand",
+		corev1.LabelInstanceTypeStable: "p3.2xlarge p3.8xlarge p3.16xlarge",
 	}})
 	w.eventually(func() string {
 		for _, n := range w.nodes() {

@@ -35,8 +35,8 @@ func (w *documentWorld) empties(pool string, after time.Duration, leave func()) 
 	}
 }
 
-// theFirst: ten pods get nodes of two types in two zones; the pods leave, and 30 s later the nodes. Of the nodes of ten others one is
-// deleted by hand.
+// theFirst: ten pods get nodes of two types in two zones; the pods leave, and 30 s later the nodes. Of the nodes of ten
+// others one is deleted by hand.
 func (w *documentWorld) theFirst() {
 	w.put("000-01-provisioner")
 	w.ready()
@@ -45,8 +45,10 @@ func (w *documentWorld) theFirst() {
 	w.eventually(w.allRunning(10))
 	w.step("10 pods run")
 	asked := map[string]labels{"inflate": {
-		corev1.LabelInstanceTypeStable: "m5.large m5.2xlarge", corev1.LabelTopologyZone: "us-east-1a us-east-1b", corev1.LabelArchStable: "arm64 amd64",
-		v1.CapacityTypeLabelKey: "spot", corev1.LabelOSStable: "linux", // both capacity types are allowed; spot is cheaper
+		corev1.LabelInstanceTypeStable: "m5.large m5.2xlarge", corev1.LabelTopologyZone: "us-east-1a us-east-1b",
+		corev1.LabelArchStable: "arm64 amd64",
+		// both capacity types are allowed; spot is cheaper
+		v1.CapacityTypeLabelKey: "spot", corev1.LabelOSStable: "linux",
 	}}
 	w.stand(asked)
 	for _, i := range w.machines("default") {
@@ -88,12 +90,14 @@ func (w *documentWorld) theSecond() {
 	w.put("001-02-provisioner")
 	w.ready()
 	special := w.deployment("special", 2, "1")
-	special.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/special-taint", Operator: corev1.TolerationOpExists}}
+	special.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/special-taint",
+		Operator: corev1.TolerationOpExists}}
 	w.create(special, w.pod("plain", "1"))
 	w.eventually(w.allRunning(2))
 	w.waits("plain", "default", "example.com/special-taint")
 	w.stand(map[string]labels{"special": {
-		corev1.LabelInstanceTypeStable: "m5.large m5.2xlarge", corev1.LabelTopologyZone: "us-west-2a us-west-2b", corev1.LabelArchStable: "arm64 amd64",
+		corev1.LabelInstanceTypeStable: "m5.large m5.2xlarge", corev1.LabelTopologyZone: "us-west-2a us-west-2b",
+		corev1.LabelArchStable:  "arm64 amd64",
 		v1.CapacityTypeLabelKey: "spot", "billing-team": "my-team",
 	}})
 	w.tainted("default", "example.com/special-taint:NoSchedule")
@@ -111,7 +115,8 @@ func (w *documentWorld) theFifth() {
 	w.says("default", "WhenEmpty after 30s, expires Never")
 	w.kubectl("scale", "deployment", "inflate", "--replicas", "15")
 	w.eventually(w.allRunning(15))
-	w.stand(map[string]labels{"inflate": {v1.CapacityTypeLabelKey: "on-demand", corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux"}})
+	w.stand(map[string]labels{"inflate": {v1.CapacityTypeLabelKey: "on-demand", corev1.LabelArchStable: "amd64",
+		corev1.LabelOSStable: "linux"}})
 	for _, i := range w.machines("default") {
 		if !strings.HasSuffix(i.Profile, "KarpenterNodeInstanceProfile-my-cluster") {
 			w.Errorf("instance %s acts as %s", i.ID, i.Profile)
@@ -122,12 +127,15 @@ func (w *documentWorld) theFifth() {
 	w.step("the nodes are gone")
 }
 
-// refusesMisspelling makes sure that fields are validated strictly: otherwise that all manifests apply would mean little.
+// refusesMisspelling makes sure that fields are validated strictly: otherwise that all manifests apply would mean
+// little.
 func (w *documentWorld) refusesMisspelling() {
 	w.Helper()
 	misspelt := filepath.Join(w.TempDir(), "misspelt.yaml")
-	w.must(os.WriteFile(misspelt, []byte("apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: wrong}\nspec: {provider: {}, ttlSecondAfterEmpty: 30}\n"), 0o600))
-	if out, err := w.tryKubectl("apply", "--validate=strict", "-f", misspelt); err == nil || !strings.Contains(out, `unknown field "spec.ttlSecondAfterEmpty"`) {
+	w.must(os.WriteFile(misspelt, []byte("apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: "+
+		"wrong}\nspec: {provider: {}, ttlSecondAfterEmpty: 30}\n"), 0o600))
+	if out, err := w.tryKubectl("apply", "--validate=strict", "-f", misspelt); err == nil || !strings.Contains(out,
+		`unknown field "spec.ttlSecondAfterEmpty"`) {
 		w.Errorf("a field that is not known: %v\n%s", err, out)
 	}
 }

@@ -45,16 +45,18 @@ func documents() []document {
 		{"000", "us-east-1", "eks-karpenter-demo", []string{"000-01-provisioner"}, (*documentWorld).theFirst},
 		{"001", "us-west-2", "my-cluster", []string{"001-02-provisioner"}, (*documentWorld).theSecond},
 		{"003", "us-west-2", "my-cluster", []string{
-			"003-03-nodepool", "003-04-ec2nodeclass", "003-05-pod", "003-06-pod", "003-07-pod", "003-08-nodepool", "003-09-pod", "003-10-nodepool",
+			"003-03-nodepool", "003-04-ec2nodeclass", "003-05-pod", "003-06-pod", "003-07-pod", "003-08-nodepool",
+			"003-09-pod", "003-10-nodepool",
 			"003-11-nodepool", "003-12-nodepool-ec2nodeclass", "003-13-nodepool", "003-14-pod",
 		}, (*documentWorld).theFourth},
-		{"004", "us-west-2", "my-cluster", []string{"004-15-provisioner", "004-16-deployment"}, (*documentWorld).theFifth},
+		{"004", "us-west-2", "my-cluster", []string{"004-15-provisioner", "004-16-deployment"},
+			(*documentWorld).theFifth},
 	}
 }
 
-// TestManifestsOfTheDocuments: every manifest of the founding documents applies as it is, with strict field validation, and does what
-// its document says. The third document has none. What takes hours or hundreds of nodes is told in virtual time by
-// TestManifestsOfTheDocuments of package sim.
+// TestManifestsOfTheDocuments: every manifest of the founding documents applies as it is, with strict field validation,
+// and does what its document says. The third document has none. What takes hours or hundreds of nodes is told in
+// virtual time by TestManifestsOfTheDocuments of package sim.
 func TestManifestsOfTheDocuments(t *testing.T) {
 	var listed []string
 	for _, d := range documents() {
@@ -73,7 +75,8 @@ func TestManifestsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// checkListed makes sure that the list has every manifest, here and, if it is there, in the folder that was handed over.
+// checkListed makes sure that the list has every manifest, here and, if it is there, in the folder that was handed
+// over.
 func checkListed(t *testing.T, listed []string) {
 	t.Helper()
 	kept, err := filepath.Glob(filepath.Join(manifests, "*.yaml"))
@@ -102,7 +105,8 @@ func checkListed(t *testing.T, listed []string) {
 	}
 }
 
-// documentWorld is a lab with an AWS account as `tenon lab up --cloud aws` makes it, with a controller that has the rights of the chart.
+// documentWorld is a lab with an AWS account as `tenon lab up --cloud aws` makes it, with a controller that has the
+// rights of the chart.
 type documentWorld struct {
 	*awsWorld
 	// applied are the manifests that have been applied.
@@ -111,10 +115,13 @@ type documentWorld struct {
 
 func newDocumentWorld(t *testing.T, d document) *documentWorld {
 	t.Helper()
-	w := &documentWorld{awsWorld: newAWSWorld(t, func(o *labaws.Options) { o.Region, o.Cluster, o.Families = d.region, d.cluster, nil })}
+	w := &documentWorld{awsWorld: newAWSWorld(t, func(o *labaws.Options) {
+		o.Region, o.Cluster, o.Families = d.region, d.cluster, nil
+	})}
 	w.run("--kubeconfig", w.asServiceAccount(w.lab.Config()), "--webhook-port", freePort(t))
 	for _, gvk := range []schema.GroupVersionKind{
-		v1beta1.GroupVersion().WithKind("NodePoolList"), {Group: awsv1.Group, Version: "v1beta1", Kind: "EC2NodeClassList"},
+		v1beta1.GroupVersion().WithKind("NodePoolList"), {Group: awsv1.Group, Version: "v1beta1",
+			Kind: "EC2NodeClassList"},
 	} {
 		w.eventually(func() string { // the controller has said where v1beta1 is converted
 			list := &unstructured.UnstructuredList{}
@@ -226,7 +233,8 @@ func (w *documentWorld) waits(pod string, words ...string) {
 func (w *documentWorld) says(name, want string) {
 	w.Helper()
 	p := w.pool(name)
-	got := string(p.Spec.Disruption.ConsolidationPolicy) + " after " + p.Spec.Disruption.ConsolidateAfter.String() + ", expires " + p.Spec.Template.Spec.ExpireAfter.String()
+	got := string(p.Spec.Disruption.ConsolidationPolicy) + " after " + p.Spec.Disruption.ConsolidateAfter.String() +
+		", expires " + p.Spec.Template.Spec.ExpireAfter.String()
 	for _, key := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if limit, limited := p.Spec.Limits[key]; limited {
 			got += ", " + string(key) + " " + limit.String()
@@ -236,7 +244,8 @@ func (w *documentWorld) says(name, want string) {
 		w.Errorf("the NodePool %s has %q, want %q", name, got, want)
 	}
 	for _, c := range w.claims() {
-		if c.Labels[v1.NodePoolLabelKey] == name && c.Spec.ExpireAfter.String() != p.Spec.Template.Spec.ExpireAfter.String() {
+		if c.Labels[v1.NodePoolLabelKey] == name &&
+			c.Spec.ExpireAfter.String() != p.Spec.Template.Spec.ExpireAfter.String() {
 			w.Errorf("the NodeClaim %s expires %s", c.Name, c.Spec.ExpireAfter.String())
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
-// TestDriftRollsAllNodes changes a label of the pool's template: every node is replaced, never more of them at a time than
-// the budget says, and each pod leaves only when there is room for it elsewhere.
+// TestDriftRollsAllNodes changes a label of the pool's template: every node is replaced, never more of them at a time
+// than the budget says, and each pod leaves only when there is room for it elsewhere.
 func TestDriftRollsAllNodes(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", onDemand("16"), budgets("3")))
@@ -39,7 +39,8 @@ func TestDriftRollsAllNodes(t *testing.T) {
 	}
 }
 
-// TestDriftOfRequirements narrows what the pool's nodes may be: those that are something else are replaced, and no other.
+// TestDriftOfRequirements narrows what the pool's nodes may be: those that are something else are replaced, and no
+// other.
 func TestDriftOfRequirements(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", onDemand("16")))

@@ -12,8 +12,8 @@ import (
 
 const dryRun = "tenon.sh/dry-run"
 
-// TestDryRunOnlyTells has a node that is far too large and one that has drifted, in a pool that only wants to be told: the nodes
-// say what would be done, and nothing is. Without the wish the same is done.
+// TestDryRunOnlyTells has a node that is far too large and one that has drifted, in a pool that only wants to be told:
+// the nodes say what would be done, and nothing is. Without the wish the same is done.
 func TestDryRunOnlyTells(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", onDemand("16"), func(p *v1.NodePool) {
@@ -34,14 +34,17 @@ func TestDryRunOnlyTells(t *testing.T) {
 	w.change("default", func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"edition": "second"} })
 	w.eventually(w.hears("DryRun", kept.Status.NodeName, "Drifted"))
 	e.held(0, 1)
-	if claims := w.claims(); len(claims) != 1 || claims[0].UID != kept.UID || w.nodeOf("small") != kept.Status.NodeName {
-		t.Errorf("something was done in a dry run: %d claims are there, the pod is on %s", len(claims), w.nodeOf("small"))
+	if claims := w.claims(); len(claims) != 1 || claims[0].UID != kept.UID ||
+		w.nodeOf("small") != kept.Status.NodeName {
+		t.Errorf("something was done in a dry run: %d claims are there, the pod is on %s", len(claims),
+			w.nodeOf("small"))
 	}
 	w.change("default", func(p *v1.NodePool) { delete(p.Annotations, dryRun) })
 	w.eventually(func() string {
 		claims := w.claims()
 		if len(claims) != 1 || claims[0].UID == kept.UID {
-			return fmt.Sprintf("%d claims are there; %s should go and a smaller one take its place", len(claims), kept.Name)
+			return fmt.Sprintf("%d claims are there; %s should go and a smaller one take its place",
+				len(claims), kept.Name)
 		}
 		return ""
 	})

@@ -30,13 +30,14 @@ func (w *world) force(obj client.Object) {
 	w.must(client.IgnoreNotFound(w.c.Patch(w.ctx, obj, nobody)))
 }
 
-// TestThingsTakenAwayByForce takes a claim, a node, and both away behind the controller's back: everything that belonged to
-// them goes, and the pods run elsewhere.
+// TestThingsTakenAwayByForce takes a claim, a node, and both away behind the controller's back: everything that
+// belonged to them goes, and the pods run elsewhere.
 func TestThingsTakenAwayByForce(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-			Key: kwokv1alpha1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"2"}})
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+			v1.NodeSelectorRequirementWithMinValues{
+				Key: kwokv1alpha1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"2"}})
 	}))
 	w.run()
 	w.create(w.deployment("web", 4, "1500m"))
@@ -82,8 +83,8 @@ func (w *world) endPodsOf(nodes ...string) {
 	}
 }
 
-// TestDeadlineEndsEverything deletes a claim whose pod does not want to be disturbed: it is, at the time that the claim's
-// annotation says.
+// TestDeadlineEndsEverything deletes a claim whose pod does not want to be disturbed: it is, at the time that the
+// claim's annotation says.
 func TestDeadlineEndsEverything(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
@@ -135,7 +136,8 @@ func TestClaimThatAPersonWrote(t *testing.T) {
 	w.run()
 	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: v1.NodeClaimSpec{
 		NodeClassRef: &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind, Name: "default"},
-		Requirements: []v1.NodeSelectorRequirementWithMinValues{{Key: kwokv1alpha1.InstanceCPULabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"4"}}},
+		Requirements: []v1.NodeSelectorRequirementWithMinValues{{Key: kwokv1alpha1.InstanceCPULabelKey,
+			Operator: corev1.NodeSelectorOpIn, Values: []string{"4"}}},
 	}}
 	w.create(claim)
 	w.eventually(func() string {

@@ -7,8 +7,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestNodesExpire lets nodes live for little more than a minute: each is replaced, and the pods run on. They have to run for a minute:
-// nodes that live more shortly are made with growing pauses.
+// TestNodesExpire lets nodes live for little more than a minute: each is replaced, and the pods run on. They have to
+// run for a minute: nodes that live more shortly are made with growing pauses.
 func TestNodesExpire(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {

@@ -36,14 +36,18 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	w.create(nodeClass("default"), nodePool("default"),
 		nodePool("unknown-class", func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef.Name = "nope" }),
 		nodePool("no-such-day", func(p *v1.NodePool) {
-			p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: &never, Duration: &metav1.Duration{Duration: time.Hour}}}
+			p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: &never,
+				Duration: &metav1.Duration{Duration: time.Hour}}}
 		}))
 	w.create(nodePool("no-such-arch", func(p *v1.NodePool) {
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-			Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"x86_64"}})
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+			v1.NodeSelectorRequirementWithMinValues{
+				Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"x86_64"}})
 	}))
 	w.run()
-	w.create(w.pod("huge", "5000"), w.pod("lost", "1", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"team": "red"} }),
+	w.create(w.pod("huge", "5000"), w.pod("lost", "1", func(p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{"team": "red"}
+	}),
 		w.deployment("fine", 3, "1"))
 
 	w.eventually(func() string {
@@ -61,7 +65,9 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	w.change("no-such-arch", func(p *v1.NodePool) { p.Spec.Template.Spec.Requirements[2].Values = []string{"riscv"} })
 	for _, cause := range []string{"x86_64", "riscv"} {
 		w.eventually(func() string {
-			if !slices.ContainsFunc(w.messages("NoCompatibleInstanceTypes", "no-such-arch"), func(m string) bool { return strings.Contains(m, cause) }) {
+			if !slices.ContainsFunc(w.messages("NoCompatibleInstanceTypes", "no-such-arch"), func(m string) bool {
+				return strings.Contains(m, cause)
+			}) {
 				return "no event of the pool names " + cause
 			}
 			return ""

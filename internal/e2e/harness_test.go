@@ -83,7 +83,8 @@ func newWorld(t *testing.T) *world {
 		t.Parallel()
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme, kwokv1alpha1.AddToScheme, awsv1.AddToScheme, v1alpha5.AddToScheme, awsv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1.AddToScheme,
+		kwokv1alpha1.AddToScheme, awsv1.AddToScheme, v1alpha5.AddToScheme, awsv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,8 @@ func newWorld(t *testing.T) *world {
 	l.InstallCRDs(crds.FS())
 	w := &world{T: t, lab: l, c: l.Client(scheme), ctx: t.Context()}
 	// The cloud outlives the cluster's objects: what an earlier test left there is ended too.
-	w.must(w.c.DeleteAllOf(w.ctx, &corev1.ConfigMap{}, client.InNamespace("kube-system"), client.HasLabels{instanceLabel}))
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.ConfigMap{}, client.InNamespace("kube-system"),
+		client.HasLabels{instanceLabel}))
 	return w
 }
 
@@ -122,8 +124,8 @@ func (s *safeBuffer) Write(p []byte) (int, error) {
 func (s *safeBuffer) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.b.String() }
 
 // run starts the controller; it is ended with the test. Without a flag of its own it runs without a lease, so that a
-// second start does not wait for the first one's to expire, and without the webhook: pointing the definitions to another
-// port, as each start would, makes the API server end all watches of our kinds.
+// second start does not wait for the first one's to expire, and without the webhook: pointing the definitions to
+// another port, as each start would, makes the API server end all watches of our kinds.
 func (w *world) run(flags ...string) *controller {
 	w.Helper()
 	path, err := buildOnce()
@@ -131,7 +133,8 @@ func (w *world) run(flags ...string) *controller {
 		w.Fatal(err)
 	}
 	args := append([]string{"controller", "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1",
-		"--metrics-port", "0", "--health-probe-port", "0", "--webhook-port", "0", "--disable-leader-election"}, flags...)
+		"--metrics-port", "0", "--health-probe-port", "0", "--webhook-port", "0", "--disable-leader-election"},
+		flags...)
 	return w.started(exec.Command(path, args...))
 }
 
@@ -154,8 +157,8 @@ func (w *world) started(cmd *exec.Cmd) *controller {
 	return c
 }
 
-// logged asks whether the controller's log holds the words. What it writes of a step comes after the step, so a test that
-// saw the step waits for the words.
+// logged asks whether the controller's log holds the words. What it writes of a step comes after the step, so a test
+// that saw the step waits for the words.
 func (c *controller) logged(words string) func() string {
 	return func() string {
 		if !strings.Contains(c.log.String(), words) {
@@ -306,7 +309,8 @@ func nodeClass(name string) *kwokv1alpha1.KWOKNodeClass {
 // nodePool is a pool of middling machines that lets empty nodes go at once.
 func nodePool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind, Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind,
+		Name: "default"}
 	p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{
 		{Key: kwokv1alpha1.InstanceFamilyLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"c6i", "m6i"}},
 		{Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{"16"}},
@@ -329,7 +333,8 @@ func (w *world) deployment(name string, n int32, cpu string) *appsv1.Deployment 
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{container(cpu)}},
+				Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace,
+					Containers: []corev1.Container{container(cpu)}},
 			},
 		},
 	}
@@ -338,7 +343,8 @@ func (w *world) deployment(name string, n int32, cpu string) *appsv1.Deployment 
 func container(cpu string) corev1.Container {
 	return corev1.Container{
 		Name: "pause", Image: "registry.k8s.io/pause:3.10",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu)}},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(
+			cpu)}},
 	}
 }
 

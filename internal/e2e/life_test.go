@@ -21,7 +21,8 @@ func TestNodesComeForPodsAndGoWithThem(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
 		p.Spec.Template.Labels = map[string]string{"team": "blue"}
-		p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: "blue", Effect: corev1.TaintEffectNoSchedule}}
+		p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: "blue",
+			Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	d := w.deployment("inflate", 40, "1")
 	d.Spec.Template.Spec.NodeSelector = map[string]string{"team": "blue"}
@@ -46,7 +47,8 @@ func TestNodesComeForPodsAndGoWithThem(t *testing.T) {
 		var p v1.NodePool
 		w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "default"}, &p))
 		cpu := p.Status.Resources[corev1.ResourceCPU]
-		if int(p.Status.Nodes) != len(w.nodes()) || cpu.Value() < 40 || !meta.IsStatusConditionTrue(p.Status.Conditions, v1.ConditionTypeReady) {
+		if int(p.Status.Nodes) != len(w.nodes()) || cpu.Value() < 40 || !meta.IsStatusConditionTrue(p.Status.Conditions,
+			v1.ConditionTypeReady) {
 			return fmt.Sprintf("the pool's status is %+v", p.Status)
 		}
 		return ""
@@ -59,14 +61,16 @@ func TestNodesComeForPodsAndGoWithThem(t *testing.T) {
 func checkNode(t *testing.T, n *corev1.Node) {
 	t.Helper()
 	for key, want := range map[string]string{
-		v1.NodePoolLabelKey: "default", v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true", "team": "blue",
+		v1.NodePoolLabelKey: "default", v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true",
+		"team":                        "blue",
 		kwokv1alpha1.KwokNodeLabelKey: kwokv1alpha1.KwokNodeLabelValue, "karpenter.kwok.sh/kwoknodeclass": "default",
 	} {
 		if n.Labels[key] != want {
 			t.Errorf("node %s has %s=%q, want %q", n.Name, key, n.Labels[key], want)
 		}
 	}
-	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, kwokv1alpha1.InstancePriceLabelKey} {
+	for _, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey,
+		kwokv1alpha1.InstancePriceLabelKey} {
 		if n.Labels[key] == "" {
 			t.Errorf("node %s has no label %s", n.Name, key)
 		}
@@ -91,7 +95,8 @@ func TestDeletedNodeIsDrainedAndReplaced(t *testing.T) {
 	least := intstr.FromInt32(5)
 	w.create(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "web"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &least,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 	})
 	w.eventually(func() string {
 		var b policyv1.PodDisruptionBudget
@@ -148,8 +153,9 @@ func TestNoCapacityFallsBackToTheNextPool(t *testing.T) {
 	terms := func(weight int32, capacityType string) func(*v1.NodePool) {
 		return func(p *v1.NodePool) {
 			p.Spec.Weight = &weight
-			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-				Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{capacityType}})
+			p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+				v1.NodeSelectorRequirementWithMinValues{
+					Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{capacityType}})
 		}
 	}
 	w.create(class, nodePool("first", terms(10, "spot")), nodePool("second", terms(1, "on-demand")))

@@ -26,7 +26,8 @@ func (w *world) apply(names ...string) {
 	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
 		w.must(err)
-		for _, document := range strings.Split(strings.ReplaceAll(string(text), "NAMESPACE", w.lab.Namespace()), "\n---\n") {
+		for _, document := range strings.Split(strings.ReplaceAll(string(text), "NAMESPACE", w.lab.Namespace()),
+			"\n---\n") {
 			var object unstructured.Unstructured
 			if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
 				w.Fatalf("reading %s: %v", name, err)
@@ -41,8 +42,8 @@ func (w *world) apply(names ...string) {
 	}
 }
 
-// roleFiles are the files in charts/karpenter/rbac with the roles of the controller, and optional ones of these names. The one that has the account
-// comes first.
+// roleFiles are the files in charts/karpenter/rbac with the roles of the controller, and optional ones of these names.
+// The one that has the account comes first.
 func roleFiles(optional ...string) []string {
 	var out []string
 	for _, name := range append([]string{"core.yaml", "aws.yaml"}, optional...) {
@@ -51,7 +52,8 @@ func roleFiles(optional ...string) []string {
 	return out
 }
 
-// asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else, at an address of the API server.
+// asServiceAccount is a kubeconfig with which a controller may do what charts/karpenter/rbac allows, and nothing else,
+// at an address of the API server.
 func (w *world) asServiceAccount(server *rest.Config, optional ...string) string {
 	w.Helper()
 	for _, file := range roleFiles(optional...) {
@@ -69,7 +71,8 @@ func (w *world) asServiceAccount(server *rest.Config, optional ...string) string
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "karpenter"}}
 	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
 	own := clientcmdapi.NewConfig()
-	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: server.Host, CertificateAuthorityData: server.CAData, CertificateAuthority: server.CAFile}
+	own.Clusters["lab"] = &clientcmdapi.Cluster{Server: server.Host, CertificateAuthorityData: server.CAData,
+		CertificateAuthority: server.CAFile}
 	own.AuthInfos["karpenter"] = &clientcmdapi.AuthInfo{Token: request.Status.Token}
 	own.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "karpenter"}
 	own.CurrentContext = "lab"

@@ -47,20 +47,31 @@ func TestMetricsTellTheStory(t *testing.T) {
 	w.run("--metrics-port", port, "--disable-leader-election=false", "--leader-election-namespace", "kube-system")
 	w.eventually(w.allRunning(8))
 	w.eventually(scraped(port,
-		`karpenter_build_info{`, `karpenter_cluster_state_synced 1`, `karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="default",reason="provisioned"}`,
-		`karpenter_nodes_created_total{nodepool="default"`, `karpenter_nodepools_cost_total{nodepool="default"} `, `karpenter_nodepools_usage{nodepool="default",resource_type="cpu"}`,
-		`karpenter_nodes_allocatable{arch="amd64"`, `karpenter_nodes_total_pod_requests{`, `karpenter_pods_state{arch="amd64"`, `karpenter_pods_startup_duration_seconds_count 8`,
-		`karpenter_pods_bound_duration_seconds_count{dynamic_resources="false"} 8`, `karpenter_pods_provisioning_startup_duration_seconds_count 8`,
-		`karpenter_pods_scheduling_decision_duration_seconds_count 8`, `karpenter_cloudprovider_duration_seconds_count{controller="nodeclaim.lifecycle",method="Create",provider="kwok"}`,
+		`karpenter_build_info{`, `karpenter_cluster_state_synced 1`,
+		`karpenter_nodeclaims_created_total{min_values_relaxed="false",nodepool="default",reason="provisioned"}`,
+		`karpenter_nodes_created_total{nodepool="default"`, `karpenter_nodepools_cost_total{nodepool="default"} `,
+		`karpenter_nodepools_usage{nodepool="default",resource_type="cpu"}`,
+		`karpenter_nodes_allocatable{arch="amd64"`, `karpenter_nodes_total_pod_requests{`,
+		`karpenter_pods_state{arch="amd64"`, `karpenter_pods_startup_duration_seconds_count 8`,
+		`karpenter_pods_bound_duration_seconds_count{dynamic_resources="false"} 8`,
+		`karpenter_pods_provisioning_startup_duration_seconds_count 8`,
+		`karpenter_pods_scheduling_decision_duration_seconds_count 8`,
+		`karpenter_cloudprovider_duration_seconds_count{controller="nodeclaim.lifecycle",method="Create",provider="kwok"}`,
 		`operator_nodeclaim_status_condition_count{karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="default",`,
 		`operator_nodeclaim_status_condition_transition_seconds_count{karpenter_kwok_sh_kwoknodeclass="default",karpenter_sh_nodepool="default",status="Unknown",to_status="True",type="Registered"}`,
-		`tenon_commands_total{command="register",result="ok"}`, `leader_election_master_status{`, `rest_client_requests_total{`, `workqueue_depth{`, `controller_runtime_reconcile_total{`, `process_cpu_seconds_total `, `go_goroutines `))
+		`tenon_commands_total{command="register",result="ok"}`, `leader_election_master_status{`,
+		`rest_client_requests_total{`, `workqueue_depth{`, `controller_runtime_reconcile_total{`,
+		`process_cpu_seconds_total `, `go_goroutines `))
 	w.must(w.c.Delete(w.ctx, d, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.eventually(w.nothingLeft)
 	w.eventually(scraped(port,
-		`karpenter_nodeclaims_disrupted_total{capacity_type="`, `karpenter_voluntary_disruption_decisions_total{consolidation_type="empty",decision="delete",reason="empty"}`,
-		`karpenter_nodeclaims_terminated_total{`, `karpenter_nodes_terminated_total{`, `karpenter_nodes_lifetime_duration_seconds_count{nodepool="default"}`,
-		`karpenter_nodes_termination_duration_seconds_count{nodepool="default"}`, `karpenter_nodeclaims_termination_duration_seconds_count{nodepool="default"}`,
-		`karpenter_nodeclaims_instance_termination_duration_seconds_count{nodepool="default"}`, `karpenter_nodes_drained_total{nodepool="default"}`,
+		`karpenter_nodeclaims_disrupted_total{capacity_type="`,
+		`karpenter_voluntary_disruption_decisions_total{consolidation_type="empty",decision="delete",reason="empty"}`,
+		`karpenter_nodeclaims_terminated_total{`, `karpenter_nodes_terminated_total{`,
+		`karpenter_nodes_lifetime_duration_seconds_count{nodepool="default"}`,
+		`karpenter_nodes_termination_duration_seconds_count{nodepool="default"}`,
+		`karpenter_nodeclaims_termination_duration_seconds_count{nodepool="default"}`,
+		`karpenter_nodeclaims_instance_termination_duration_seconds_count{nodepool="default"}`,
+		`karpenter_nodes_drained_total{nodepool="default"}`,
 		`karpenter_cluster_state_node_count 0`, `karpenter_nodepools_cost_total{nodepool="default"} 0`))
 }

@@ -26,32 +26,35 @@ func theirPool(name string, change ...func(*v1.NodePool)) *v1.NodePool {
 	return nodePool(name, append(change, func(p *v1.NodePool) { p.Spec.Template.Spec.NodeClassRef = autoMode() })...)
 }
 
-// theirClaim is a NodeClaim of another controller. If it were ours much would have to be done about it: its hash is of another version
-// and its life is over.
+// theirClaim is a NodeClaim of another controller. If it were ours much would have to be done about it: its hash is of
+// another version and its life is over.
 func theirClaim(name string) *v1.NodeClaim {
 	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1.TerminationFinalizer},
 		Labels:      map[string]string{v1.NodePoolLabelKey: "auto"},
 		Annotations: map[string]string{v1.NodePoolHashAnnotationKey: "17", v1.NodePoolHashVersionAnnotationKey: "v2"}}}
 	c.Spec.NodeClassRef = autoMode()
-	c.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelOSStable, Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}}
+	c.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelOSStable,
+		Operator: corev1.NodeSelectorOpIn, Values: []string{"linux"}}}
 	c.Spec.ExpireAfter = v1.NillableDuration{Duration: new(time.Second)}
 	return c
 }
 
 // theirNode is a node of another controller that carries nothing.
 func theirNode(name string) *corev1.Node {
-	room := corev1.ResourceList{"cpu": apiresource.MustParse("10"), "memory": apiresource.MustParse("64Gi"), "pods": apiresource.MustParse("110")}
+	room := corev1.ResourceList{"cpu": apiresource.MustParse("10"), "memory": apiresource.MustParse("64Gi"),
+		"pods": apiresource.MustParse("110")}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1.TerminationFinalizer}, Labels: map[string]string{
-			"kwok.x-k8s.io/node": "fake", v1.NodePoolLabelKey: "auto", "eks.amazonaws.com/nodeclass": "default",
-			v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{v1.TerminationFinalizer},
+			Labels: map[string]string{
+				"kwok.x-k8s.io/node": "fake", v1.NodePoolLabelKey: "auto", "eks.amazonaws.com/nodeclass": "default",
+				v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true"}},
 		Spec:   corev1.NodeSpec{ProviderID: "aws:///us-west-2a/" + name},
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}
 }
 
-// createTheirs makes two pools of another controller, one of them static, four NodeClaims (one with a node, one without, one that is being
-// deleted, one that a person made), and two nodes, one of which is being deleted.
+// createTheirs makes two pools of another controller, one of them static, four NodeClaims (one with a node, one
+// without, one that is being deleted, one that a person made), and two nodes, one of which is being deleted.
 func (w *world) createTheirs() {
 	w.Helper()
 	w.create(theirPool("auto"), theirPool("auto-static", func(p *v1.NodePool) { p.Spec.Replicas = new(int64(2)) }))
@@ -60,7 +63,8 @@ func (w *world) createTheirs() {
 	w.create(standing, theirClaim("auto-new"), leaving, alone, theirNode("auto-node"), theirNode("auto-node-leaving"))
 	standing.Status.ProviderID, standing.Status.NodeName = "aws:///us-west-2a/auto-node", "auto-node"
 	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-		standing.Status.Conditions = append(standing.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue,
+		standing.Status.Conditions = append(standing.Status.Conditions, metav1.Condition{Type: kind,
+			Status: metav1.ConditionTrue,
 			Reason: kind, LastTransitionTime: metav1.Now()})
 	}
 	w.must(w.c.Status().Update(w.ctx, standing))
@@ -78,8 +82,8 @@ func (w *world) createTheirs() {
 	})
 }
 
-// theirs lists the NodePools and NodeClaims of the other controller with their versions, and its nodes with all that a controller writes:
-// Kubernetes writes the rest.
+// theirs lists the NodePools and NodeClaims of the other controller with their versions, and its nodes with all that a
+// controller writes: Kubernetes writes the rest.
 func (w *world) theirs() []string {
 	var pools v1.NodePoolList
 	w.must(w.c.List(w.ctx, &pools))
@@ -96,8 +100,11 @@ func (w *world) theirs() []string {
 	}
 	for _, n := range w.nodes() {
 		if strings.HasPrefix(n.Name, "auto") {
-			maps.DeleteFunc(n.Annotations, func(key, _ string) bool { return strings.HasPrefix(key, "node.alpha.kubernetes.io/") })
-			out = append(out, fmt.Sprintf("Node %s %v %v %v %v %v", n.Name, n.Labels, n.Annotations, n.Finalizers, n.Spec, n.DeletionTimestamp))
+			maps.DeleteFunc(n.Annotations, func(key, _ string) bool {
+				return strings.HasPrefix(key, "node.alpha.kubernetes.io/")
+			})
+			out = append(out, fmt.Sprintf("Node %s %v %v %v %v %v", n.Name, n.Labels, n.Annotations, n.Finalizers,
+				n.Spec, n.DeletionTimestamp))
 		}
 		for _, f := range n.ManagedFields {
 			if strings.HasPrefix(n.Name, "auto") && f.Manager == "tenon" {
@@ -119,8 +126,8 @@ func (w *world) ourClaims(n int) func() string {
 	}
 }
 
-// TestWhatBelongsToAnotherControllerIsLeftAlone has two controllers in one cluster: we make and take away nodes beside the objects of
-// another, whose nodes are room for pods and nothing more. Nothing of them is written.
+// TestWhatBelongsToAnotherControllerIsLeftAlone has two controllers in one cluster: we make and take away nodes beside
+// the objects of another, whose nodes are room for pods and nothing more. Nothing of them is written.
 func TestWhatBelongsToAnotherControllerIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.createTheirs()
@@ -132,13 +139,16 @@ func TestWhatBelongsToAnotherControllerIsLeftAlone(t *testing.T) {
 	w.eventually(w.allRunning(3))
 	w.eventually(w.ourClaims(2)) // their node has room for one
 	w.eventually(c.logged(`"NodePool":"auto-static"`))
-	lost := w.pod("lost", "1", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "auto-static"} })
+	lost := w.pod("lost", "1", func(p *corev1.Pod) {
+		p.Spec.NodeSelector = map[string]string{v1.NodePoolLabelKey: "auto-static"}
+	})
 	w.create(lost)
 	w.eventually(w.hears("FailedScheduling", "lost", "2 more NodePools belong to other controllers"))
 	w.must(w.c.Delete(w.ctx, web, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.slowly(w.ourClaims(0)) // whoever has taken both away has had the time to do something else, too
 	if after := w.theirs(); !slices.Equal(before, after) {
-		t.Errorf("what belongs to another controller was\n%s\nand is\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+		t.Errorf("what belongs to another controller was\n%s\nand is\n%s", strings.Join(before, "\n"),
+			strings.Join(after, "\n"))
 	}
 	var events corev1.EventList
 	w.must(w.c.List(w.ctx, &events))

@@ -13,14 +13,14 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestPodsGoWhereTheyWerePlanned gives the cluster Deployments of different shapes that fill nodes together. Left alone,
-// kube-scheduler puts them so that some are left over and need nodes of their own; told where they belong, they need the nodes
-// that were planned, and each is on its own. Those that are bound begin before their node is ready.
+// TestPodsGoWhereTheyWerePlanned gives the cluster Deployments of different shapes that fill nodes together. Left
+// alone, kube-scheduler puts them so that some are left over and need nodes of their own; told where they belong, they
+// need the nodes that were planned, and each is on its own. Those that are bound begin before their node is ready.
 //
-// The machines of a slow pool boot for six seconds and are then ready all at the same moment: kube-scheduler, which forgets
-// what a pod was told as soon as it tries the pod in vain, has never more reason to try them all. It may do so for reasons of its
-// own between the telling and the opening, and then a pod loses its place to another: of that the test allows a little. How
-// many nodes hold exactly what was planned for them is told.
+// The machines of a slow pool boot for six seconds and are then ready all at the same moment: kube-scheduler, which
+// forgets what a pod was told as soon as it tries the pod in vain, has never more reason to try them all. It may do so
+// for reasons of its own between the telling and the opening, and then a pod loses its place to another: of that the
+// test allows a little. How many nodes hold exactly what was planned for them is told.
 func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
 	t.Parallel()
 	for _, try := range []struct {
@@ -47,12 +47,14 @@ func TestPodsGoWhereTheyWerePlanned(t *testing.T) {
 			w.eventually(w.unready)
 			made, early, wrong := strings.Count(c.log.String(), creation), w.early(), w.missed()
 			if try.strict && made > plannedShapes+2 {
-				t.Errorf("%d nodes were made where %d were planned, and on these nodes are others than were planned:\n%s", made, plannedShapes, strings.Join(wrong, "\n"))
+				t.Errorf("%d nodes were made where %d were planned, and on these nodes are others than were "+
+					"planned:\n%s", made, plannedShapes, strings.Join(wrong, "\n"))
 			}
 			if try.early && early < pods*9/10 {
 				t.Errorf("only %d of %d pods were begun before their node was ready", early, pods)
 			}
-			t.Logf("placement=%s boot=%ss: %d pods on %d nodes (%d hold others than planned), all running %s after the start of the controller, %s after the first node came; %d were begun before their node was ready",
+			t.Logf("placement=%s boot=%ss: %d pods on %d nodes (%d hold others than planned), all running %s after "+
+				"the start of the controller, %s after the first node came; %d were begun before their node was ready",
 				try.mode, try.boot, pods, made, len(wrong), took.Round(10*time.Millisecond), w.lag(), early)
 		})
 	}

@@ -27,7 +27,8 @@ func (w *world) runPlanted(flags ...string) *controller {
 	if out, err := exec.Command("go", "test", "-c", "-o", path, "../../operator").CombinedOutput(); err != nil {
 		w.Fatalf("building the tests of operator: %v: %s", err, out)
 	}
-	args := append([]string{"--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1", "--metrics-port", "0", "--health-probe-port", "0",
+	args := append([]string{"--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1", "--metrics-port", "0",
+		"--health-probe-port", "0",
 		"--disable-leader-election"}, flags...)
 	cmd := exec.Command(path, "-test.run=^TestPlantedController$", "-test.timeout=0")
 	cmd.Env = []string{"TENON_TEST_PLANTED_CONTROLLER=" + strings.Join(args, " ")}
@@ -41,7 +42,8 @@ const othersWait = 10 * time.Second
 // everybody else gets nodes, the process stays the same one, and the file that is written can be replayed.
 func TestAPlannerThatFailsOnOnePod(t *testing.T) {
 	w := newWorld(t)
-	// Each has a pool of its own: what runs without a plan's help runs where the scheduler likes, on any node with room.
+	// Each has a pool of its own: what runs without a plan's help runs where the scheduler likes, on any node with
+	// room.
 	w.create(nodeClass("default"), nodePool("default", onDemand("16")), nodePool("other", onDemand("16")))
 	in := func(pool, name string, n int32) *appsv1.Deployment {
 		d := w.deployment(name, n, "9")
@@ -74,7 +76,8 @@ func TestAPlannerThatFailsOnOnePod(t *testing.T) {
 		t.Logf("pods that came together with the one that the planner fails on run %s after it has failed", waited)
 	}
 	out, err := exec.Command("go", "run", "../../cmd/tenon", "replay", path).CombinedOutput()
-	if err != nil || !containsAll(string(out), []string{"the planner had failed: planted for the test", "4 pods (4 without a place)"}) {
+	if err != nil || !containsAll(string(out), []string{"the planner had failed: planted for the test",
+		"4 pods (4 without a place)"}) {
 		t.Errorf("replayed: %v\n%s", err, out)
 	}
 	select {
@@ -118,7 +121,9 @@ func (w *world) toldOfFailure() string {
 	var events corev1.EventList
 	w.must(w.c.List(w.ctx, &events, client.InNamespace(w.lab.Namespace())))
 	for _, e := range events.Items {
-		if strings.HasPrefix(e.InvolvedObject.Name, "poison-") && e.Reason == "FailedScheduling" && strings.Contains(e.Message, "Tenon's planner failed on pods like this one, which is a mistake in Tenon: planted for the test") {
+		if strings.HasPrefix(e.InvolvedObject.Name, "poison-") && e.Reason == "FailedScheduling" &&
+			strings.Contains(e.Message, "Tenon's planner failed on pods like this one, which is a mistake in Tenon: "+
+				"planted for the test") {
 			return ""
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // exampleProvider is a module that knows only what is public.
 const exampleProvider = "../../examples/provider"
 
-// TestAProviderOfOnesOwn runs the controller of examples/provider with its own files: pods get nodes of its types, another controller goes on
-// with them, and they go when nobody needs them.
+// TestAProviderOfOnesOwn runs the controller of examples/provider with its own files: pods get nodes of its types,
+// another controller goes on with them, and they go when nobody needs them.
 func TestAProviderOfOnesOwn(t *testing.T) {
 	w := newWorld(t)
 	w.lab.InstallCRDs(os.DirFS(filepath.Join(exampleProvider, "crds")))
@@ -32,7 +32,8 @@ func TestAProviderOfOnesOwn(t *testing.T) {
 	w.applyExample()
 	machines := t.TempDir()
 	run := func() *controller {
-		return w.started(exec.Command(program, "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1", "--metrics-port", "0",
+		return w.started(exec.Command(program, "--kubeconfig", w.lab.Kubeconfig(), "--bind-address", "127.0.0.1",
+			"--metrics-port", "0",
 			"--health-probe-port", "0", "--webhook-port", "0", "--disable-leader-election", "--fleet-dir", machines))
 	}
 	first := run()
@@ -41,7 +42,8 @@ func TestAProviderOfOnesOwn(t *testing.T) {
 	before := w.nodes()
 	for i := range before {
 		n := &before[i]
-		if !strings.HasPrefix(n.Spec.ProviderID, "fleet://") || n.Labels["fleet.example.com/size"] == "" || n.Labels[corev1.LabelTopologyZone] != "north" {
+		if !strings.HasPrefix(n.Spec.ProviderID, "fleet://") || n.Labels["fleet.example.com/size"] == "" ||
+			n.Labels[corev1.LabelTopologyZone] != "north" {
 			t.Errorf("node %s is %s with the labels %v", n.Name, n.Spec.ProviderID, n.Labels)
 		}
 	}

@@ -75,7 +75,8 @@ func (w *world) pool(name string) *v1.NodePool {
 	return out
 }
 
-// TestProvisioner: a Provisioner on simulated nodes, from the first pod to the end of the last node, and everything that can be wrong.
+// TestProvisioner: a Provisioner on simulated nodes, from the first pod to the end of the last node, and everything
+// that can be wrong.
 func TestProvisioner(t *testing.T) {
 	w := newWorld(t)
 	w.run()
@@ -90,7 +91,8 @@ func TestProvisioner(t *testing.T) {
 		t.Errorf("the status is %+v", older.Status)
 	}
 	pool := w.pool("older")
-	if !metav1.IsControlledBy(pool, older) || pool.Labels["tenon.sh/provisioner"] != "older" || pool.Annotations["tenon.sh/evictions-per-hour"] != "7" {
+	if !metav1.IsControlledBy(pool, older) || pool.Labels["tenon.sh/provisioner"] != "older" ||
+		pool.Annotations["tenon.sh/evictions-per-hour"] != "7" {
 		t.Errorf("the pool's metadata are %+v", pool.ObjectMeta)
 	}
 
@@ -100,7 +102,8 @@ func TestProvisioner(t *testing.T) {
 	}))
 	w.eventually(w.allRunning(1))
 	for _, n := range w.nodes() {
-		if n.Labels[v1.ProvisionerNameLabelKey] != "older" || n.Labels[v1.NodePoolLabelKey] != "older" || n.Labels[v1.CapacityTypeLabelKey] != "on-demand" {
+		if n.Labels[v1.ProvisionerNameLabelKey] != "older" || n.Labels[v1.NodePoolLabelKey] != "older" ||
+			n.Labels[v1.CapacityTypeLabelKey] != "on-demand" {
 			t.Errorf("node %s has the labels %v", n.Name, n.Labels)
 		}
 	}
@@ -134,7 +137,8 @@ func (w *world) putBack(older *v1alpha5.Provisioner) {
 	pool.Spec.Weight, pool.Spec.Template.Spec.ExpireAfter, pool.Labels = &weight, v1.NillableDuration{Raw: "1h"}, nil
 	w.must(w.c.Patch(w.ctx, pool, client.MergeFrom(before)))
 	w.eventually(func() string {
-		if p := w.pool(older.Name); p.Spec.Weight != nil || p.Spec.Template.Spec.ExpireAfter.String() != "Never" || p.Labels["tenon.sh/provisioner"] != "older" {
+		if p := w.pool(older.Name); p.Spec.Weight != nil || p.Spec.Template.Spec.ExpireAfter.String() != "Never" ||
+			p.Labels["tenon.sh/provisioner"] != "older" {
 			return fmt.Sprintf("the pool is still %+v", p.Spec)
 		}
 		return ""
@@ -174,7 +178,8 @@ func (w *world) wrongProvisioners() {
 	w.is(taken, "Ready=True Ready")
 
 	invalid := provisioner("invalid", func(p *v1alpha5.Provisioner) {
-		p.Spec.Requirements = []corev1.NodeSelectorRequirement{{Key: v1.ProvisionerNameLabelKey, Operator: corev1.NodeSelectorOpExists}}
+		p.Spec.Requirements = []corev1.NodeSelectorRequirement{{Key: v1.ProvisionerNameLabelKey,
+			Operator: corev1.NodeSelectorOpExists}}
 	})
 	w.create(invalid)
 	w.is(invalid, "Translated=False InvalidProvisioner", "spec.requirements[0].key", "remove this requirement")
@@ -186,7 +191,9 @@ func (w *world) wrongProvisioners() {
 		return ""
 	})
 	// What only the API server can tell is told, too.
-	refused := provisioner("refused", func(p *v1alpha5.Provisioner) { p.Spec.Labels = map[string]string{"karpenter.sh/mine": "a"} })
+	refused := provisioner("refused", func(p *v1alpha5.Provisioner) {
+		p.Spec.Labels = map[string]string{"karpenter.sh/mine": "a"}
+	})
 	w.create(refused)
 	w.is(refused, "Translated=False RefusedByAPIServer", "reserved domain karpenter.sh")
 	for _, p := range []*v1alpha5.Provisioner{taken, invalid, refused} {
@@ -203,7 +210,9 @@ func TestDoNotEvict(t *testing.T) {
 		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &on}
 	}))
 	big := func(name string, change func(*corev1.Pod)) *corev1.Pod { return w.pod(name, "3", change) }
-	w.create(big("stays", func(p *corev1.Pod) { p.Annotations = map[string]string{v1.DoNotEvictAnnotationKey: "true"} }))
+	w.create(big("stays", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{v1.DoNotEvictAnnotationKey: "true"}
+	}))
 	w.eventually(w.allRunning(1))
 	held := w.nodes()[0]
 	w.must(w.c.Delete(w.ctx, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "older"}}))
@@ -218,8 +227,8 @@ func TestDoNotEvict(t *testing.T) {
 	w.eventually(w.allRunning(1))
 }
 
-// TestDoNotConsolidate: a node that was told to stay in the words of that generation stays, beside another that goes for
-// the same saving. Without the annotation it would go, too.
+// TestDoNotConsolidate: a node that was told to stay in the words of that generation stays, beside another that goes
+// for the same saving. Without the annotation it would go, too.
 func TestDoNotConsolidate(t *testing.T) {
 	w := newWorld(t)
 	w.create(provisioner("older", func(p *v1alpha5.Provisioner) {
@@ -265,7 +274,8 @@ func (w *world) isGone(node string) func() string {
 	}
 }
 
-// TestProvisionersOfTheDocuments: the Provisioners of the founding documents on EC2, with the controller's own rights only.
+// TestProvisionersOfTheDocuments: the Provisioners of the founding documents on EC2, with the controller's own rights
+// only.
 func TestProvisionersOfTheDocuments(t *testing.T) {
 	w := newAWSWorld(t)
 	asked := w.noteRequests()
@@ -278,7 +288,8 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 	w.inflate(5)
 	w.eventually(w.allRunning(5))
 	for _, n := range w.nodes() {
-		if n.Labels[v1.ProvisionerNameLabelKey] != "default" || n.Labels[corev1.LabelArchStable] != "amd64" || n.Labels[v1.CapacityTypeLabelKey] != "on-demand" ||
+		if n.Labels[v1.ProvisionerNameLabelKey] != "default" || n.Labels[corev1.LabelArchStable] != "amd64" ||
+			n.Labels[v1.CapacityTypeLabelKey] != "on-demand" ||
 			!strings.Contains("cmr", n.Labels[awsv1.InstanceCategoryLabelKey]) {
 			t.Errorf("node %s has the labels %v", n.Name, n.Labels)
 		}
@@ -294,7 +305,8 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 	w.step("its nodes are gone")
 	w.must(w.c.Delete(w.ctx, last))
 	w.eventually(func() string {
-		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-default"}, &awsv1.EC2NodeClass{}); !apierrors.IsNotFound(err) {
+		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-default"},
+			&awsv1.EC2NodeClass{}); !apierrors.IsNotFound(err) {
 			return fmt.Sprintf("the EC2NodeClass is still there (%v)", err)
 		}
 		return ""
@@ -304,11 +316,13 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 	w.apply(founding + "001-02-provisioner")
 	w.create(w.pod("special", "1", func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{"billing-team": "my-team"}
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/special-taint", Operator: corev1.TolerationOpExists}}
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "example.com/special-taint",
+			Operator: corev1.TolerationOpExists}}
 	}))
 	w.eventually(w.allRunning(1))
 	n := w.nodes()[0]
-	if zone := n.Labels[corev1.LabelTopologyZone]; n.Labels[corev1.LabelInstanceTypeStable] != "m5.large" || zone != "us-west-2a" && zone != "us-west-2b" || n.Labels["billing-team"] != "my-team" {
+	if zone := n.Labels[corev1.LabelTopologyZone]; n.Labels[corev1.LabelInstanceTypeStable] != "m5.large" ||
+		zone != "us-west-2a" && zone != "us-west-2b" || n.Labels["billing-team"] != "my-team" {
 		t.Errorf("the node of the second document has the labels %v", n.Labels)
 	}
 	w.step("the pod of the second document runs")
@@ -326,8 +340,10 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 		t.Errorf("the roles of charts/karpenter/rbac are not enough:\n%s", tail(log, 40))
 	}
 	granted := w.granted(roleFiles()...)
-	for _, what := range []string{"create nodepools.karpenter.sh", "patch provisioners/status.karpenter.sh", "watch provisioners.karpenter.sh", "create ec2nodeclasses.karpenter.k8s.aws",
-		"delete ec2nodeclasses.karpenter.k8s.aws", "patch awsnodetemplates/status.karpenter.k8s.aws", "watch awsnodetemplates.karpenter.k8s.aws"} {
+	for _, what := range []string{"create nodepools.karpenter.sh", "patch provisioners/status.karpenter.sh",
+		"watch provisioners.karpenter.sh", "create ec2nodeclasses.karpenter.k8s.aws",
+		"delete ec2nodeclasses.karpenter.k8s.aws", "patch awsnodetemplates/status.karpenter.k8s.aws",
+		"watch awsnodetemplates.karpenter.k8s.aws"} {
 		asked.mu.Lock()
 		if !granted[what] || !asked.seen[what] {
 			t.Errorf("%s: granted %v, asked for %v", what, granted[what], asked.seen[what])
@@ -336,12 +352,14 @@ func TestProvisionersOfTheDocuments(t *testing.T) {
 	}
 }
 
-// replace takes a Provisioner away and leaves what it became, as docs/tasks/migrate-manifests.md tells: no node is replaced.
+// replace takes a Provisioner away and leaves what it became, as docs/tasks/migrate-manifests.md tells: no node is
+// replaced.
 func (w *awsWorld) replace(name string) {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "convert", "testdata", "founding", "001-02-provisioner.yaml"))
 	w.must(err)
-	result, errs := convert.Convert([]convert.Source{{Name: name, Text: text}}, convert.Options{Cluster: "my-cluster", ProvisionerLabel: true})
+	result, errs := convert.Convert([]convert.Source{{Name: name, Text: text}}, convert.Options{Cluster: "my-cluster",
+		ProvisionerLabel: true})
 	w.must(errors.Join(errs...))
 	claim, class, pool := w.claims()[0], &awsv1.EC2NodeClass{}, w.pool(name)
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-" + name}, class))
@@ -359,7 +377,8 @@ func (w *awsWorld) replace(name string) {
 		w.must(yaml.Unmarshal(text, &object.Object))
 		applied, err := yaml.YAMLToJSON(text)
 		w.must(err)
-		w.must(w.c.Patch(w.ctx, object, client.RawPatch(types.ApplyPatchType, applied), client.FieldOwner("kubectl"), client.ForceOwnership))
+		w.must(w.c.Patch(w.ctx, object, client.RawPatch(types.ApplyPatchType, applied), client.FieldOwner("kubectl"),
+			client.ForceOwnership))
 	}
 	if now := w.pool(name); now.Generation != pool.Generation {
 		w.Errorf("the manifest makes another pool of it: %+v, not %+v", now.Spec, pool.Spec)
@@ -381,8 +400,8 @@ func (w *awsWorld) inflate(n int32) {
 	w.must(w.c.Patch(w.ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n))))
 }
 
-// templates lets a Provisioner change from settings of its own to those of an AWSNodeTemplate, and back to a class of its own for its
-// kubelet settings.
+// templates lets a Provisioner change from settings of its own to those of an AWSNodeTemplate, and back to a class of
+// its own for its kubelet settings.
 func (w *awsWorld) templates() {
 	w.Helper()
 	apart := provisioner("apart", func(p *v1alpha5.Provisioner) {
@@ -412,7 +431,8 @@ func (w *awsWorld) templates() {
 	})
 	w.eventually(func() string {
 		class := &awsv1.EC2NodeClass{}
-		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-apart"}, class); err != nil || string(class.Spec.Kubelet["maxPods"].Raw) != "20" {
+		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-apart"}, class); err != nil ||
+			string(class.Spec.Kubelet["maxPods"].Raw) != "20" {
 			return fmt.Sprintf("the class of the kubelet settings is %+v (%v)", class.Spec, err)
 		}
 		if ref := w.pool("apart").Spec.Template.Spec.NodeClassRef; ref.Name != class.Name {
@@ -422,7 +442,8 @@ func (w *awsWorld) templates() {
 	})
 	change(func(p *v1alpha5.Provisioner) { p.Spec.KubeletConfiguration = nil })
 	w.eventually(func() string {
-		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-apart"}, &awsv1.EC2NodeClass{}); !apierrors.IsNotFound(err) {
+		if err := w.c.Get(w.ctx, client.ObjectKey{Name: "provisioner-apart"},
+			&awsv1.EC2NodeClass{}); !apierrors.IsNotFound(err) {
 			return fmt.Sprintf("the class that nobody needs is still there (%v)", err)
 		}
 		return ""

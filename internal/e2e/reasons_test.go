@@ -29,7 +29,8 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	}
 	// Of those that are alike, kube-scheduler chooses who stays behind.
 	w.eventually(func() string {
-		return w.toldAll([]string{"topology.kubernetes.io/zone", "its anti-affinity avoids"}, "crowd-0", "crowd-1", "crowd-2")
+		return w.toldAll([]string{"topology.kubernetes.io/zone", "its anti-affinity avoids"}, "crowd-0",
+			"crowd-1", "crowd-2")
 	})
 	w.eventually(func() string {
 		return w.toldAll([]string{"solo", "may be used by one pod at a time"}, "solo-0", "solo-1")

@@ -16,12 +16,13 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestSickNodeIsReplaced breaks a node: after the time that is tolerated it is replaced, and then it goes, whoever is on it. Its
-// pods run elsewhere. One that is not to be repaired stays.
+// TestSickNodeIsReplaced breaks a node: after the time that is tolerated it is replaced, and then it goes, whoever is
+// on it. Its pods run elsewhere. One that is not to be repaired stays.
 func TestSickNodeIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create(nodeClass("default"), nodePool("default", func(p *v1.NodePool) {
-		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 5 * time.Second} // less than the policy gives
+		// less than the policy gives
+		p.Spec.Template.Spec.TerminationGracePeriod = &metav1.Duration{Duration: 5 * time.Second}
 	}))
 	c := w.run("--feature-gates", "NodeRepair=true", "--node-repair-toleration", "KWOKUnhealthy=True:2s")
 	d := w.deployment("web", 4, "9") // each fills a node, and nobody may disturb it
@@ -74,7 +75,8 @@ func (w *world) initialized(n int) func() string {
 	return func() string {
 		ready := 0
 		for _, c := range w.claims() {
-			if c.DeletionTimestamp == nil && meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInitialized) {
+			if c.DeletionTimestamp == nil && meta.IsStatusConditionTrue(c.Status.Conditions,
+				v1.ConditionTypeInitialized) {
 				ready++
 			}
 		}
@@ -101,7 +103,8 @@ func (w *world) allInitialized() string {
 
 func (w *world) annotate(n *corev1.Node, key, value string) {
 	w.Helper()
-	w.must(w.c.Patch(w.ctx, n, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value))))
+	w.must(w.c.Patch(w.ctx, n, client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value))))
 }
 
 // sicken lets a node say that something is broken of which the simulated kubelet knows nothing.

@@ -40,7 +40,9 @@ func (w *world) noteRequests() *requests {
 	w.must(err)
 	transport, err := rest.TransportFor(rest.AnonymousClientConfig(lab)) // the caller's token goes through
 	w.must(err)
-	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
+	proxy := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+	}}
 	n := &requests{seen: map[string]bool{}}
 	n.Server = httptest.NewTLSServer( // without TLS no client sends its token
 		http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -80,7 +82,8 @@ func asked(r *http.Request) string {
 	if len(parts) > 2 {
 		resource += "/" + parts[2]
 	}
-	verb := map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}[r.Method]
+	verb := map[string]string{"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete",
+		"GET": "get"}[r.Method]
 	if verb == "get" && len(parts) == 1 {
 		verb = "list"
 		if r.URL.Query().Get("watch") != "" {
@@ -124,23 +127,30 @@ func (w *world) granted(files ...string) map[string]bool {
 // seldom are permissions that are needed for what does not happen in every walk.
 func seldom() map[string]string {
 	return map[string]string{
-		"get nodeclaims.karpenter.sh": "after a conflict, and when a create finds the claim there already, the claim is read past the cache",
-		"get nodepools.karpenter.sh":  "after a conflict the pool is read past the cache",
-		"get nodes":                   "after a conflict the node is read past the cache",
-		"delete pods":                 "when the time of a node is up",
-		"create pods/eviction":        "when a node with pods goes",
-		"patch pods/status":           "when a node comes whose pods kube-scheduler has not bound by itself",
-		"patch customresourcedefinitions/status.apiextensions.k8s.io": "in a cluster with objects that an older version has stored",
-		"create leases.coordination.k8s.io":                           "the first replica ever; the tests of the election run without this account",
-		"get leases.coordination.k8s.io":                              "the tests of the election run without this account",
-		"update leases.coordination.k8s.io":                           "the tests of the election run without this account",
-		"update nodepools/finalizers.karpenter.sh":                    "by OwnerReferencesPermissionEnforcement only",
-		"update nodeclaims/finalizers.karpenter.sh":                   "by OwnerReferencesPermissionEnforcement only",
-		"create nodepools.karpenter.sh":                               "when there are Provisioners, which TestProvisionersOfTheDocuments has",
-		"patch provisioners/status.karpenter.sh":                      "when there are Provisioners",
-		"patch awsnodetemplates/status.karpenter.k8s.aws":             "when there are AWSNodeTemplates",
-		"create ec2nodeclasses.karpenter.k8s.aws":                     "when there are Provisioners or AWSNodeTemplates",
-		"delete ec2nodeclasses.karpenter.k8s.aws":                     "when a Provisioner no longer has settings of its own",
+		"get nodeclaims.karpenter.sh": "after a conflict, and when a create finds the claim there already, the claim " +
+			"is read past the cache",
+		"get nodepools.karpenter.sh": "after a conflict the pool is read past the cache",
+		"get nodes":                  "after a conflict the node is read past the cache",
+		"delete pods":                "when the time of a node is up",
+		"create pods/eviction":       "when a node with pods goes",
+		"patch pods/status":          "when a node comes whose pods kube-scheduler has not bound by itself",
+		"patch customresourcedefinitions/status.apiextensions.k8s.io": "in a cluster with objects that an older " +
+			"version has stored",
+		"create leases.coordination.k8s.io": "the first replica ever; the tests of the " +
+			"election run without this account",
+		"get leases.coordination.k8s.io": "the tests of the election run without this " +
+			"account",
+		"update leases.coordination.k8s.io": "the tests of the election run without this " +
+			"account",
+		"update nodepools/finalizers.karpenter.sh":  "by OwnerReferencesPermissionEnforcement only",
+		"update nodeclaims/finalizers.karpenter.sh": "by OwnerReferencesPermissionEnforcement only",
+		"create nodepools.karpenter.sh": "when there are Provisioners, which " +
+			"TestProvisionersOfTheDocuments has",
+		"patch provisioners/status.karpenter.sh":          "when there are Provisioners",
+		"patch awsnodetemplates/status.karpenter.k8s.aws": "when there are AWSNodeTemplates",
+		"create ec2nodeclasses.karpenter.k8s.aws":         "when there are Provisioners or AWSNodeTemplates",
+		"delete ec2nodeclasses.karpenter.k8s.aws": "when a Provisioner no longer has settings of " +
+			"its own",
 	}
 }
 
@@ -186,11 +196,15 @@ func TestSecureMetrics(t *testing.T) {
 	port := freePort(t)
 	account := w.asServiceAccount(w.lab.Config(), filepath.Join("optional", "secure-metrics.yaml"))
 	stranger, reader := w.tokenOf("stranger"), w.tokenOf("reader")
-	w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: w.lab.Namespace() + "-reads-metrics"}, RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "karpenter-metrics-reader"},
+	w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: w.lab.Namespace() + "-reads-metrics"},
+		RoleRef: rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "ClusterRole",
+			Name: "karpenter-metrics-reader"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.lab.Namespace(), Name: "reader"}}})
-	// The simulated cloud keeps its instances in the cluster, which the roles for AWS do not allow: it does not come to that here.
+	// The simulated cloud keeps its instances in the cluster, which the roles for AWS do not allow: it does not come to
+	// that here.
 	c := w.run("--kubeconfig", account, "--metrics-port", port, "--secure-metrics", "--enable-profiling")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is signed by itself
+	// the certificate is signed by itself
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	get := func(path, token string) string {
 		r, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "https://127.0.0.1:"+port+path, nil)
 		w.must(err)
@@ -209,8 +223,10 @@ func TestSecureMetrics(t *testing.T) {
 		return fmt.Sprint(answer.StatusCode, strings.Contains(string(text), "\ngo_goroutines "))
 	}
 	for _, try := range []struct{ path, token, want string }{
-		{"/metrics", reader, "200true"}, {"/metrics", "", "401false"}, {"/metrics", "nonsense", "401false"}, {"/metrics", stranger, "403false"},
-		{"/debug/pprof/", reader, "403false"}, {"/debug/pprof/", "", "401false"}, {"/debug/tenon/disruption", reader, "403false"},
+		{"/metrics", reader, "200true"}, {"/metrics", "", "401false"}, {"/metrics", "nonsense", "401false"},
+		{"/metrics", stranger, "403false"},
+		{"/debug/pprof/", reader, "403false"}, {"/debug/pprof/", "", "401false"}, {"/debug/tenon/disruption", reader,
+			"403false"},
 	} {
 		w.eventually(func() string {
 			if got := strings.ReplaceAll(get(try.path, try.token), " ", ""); got != try.want {

@@ -65,7 +65,8 @@ func taint(n *corev1.Node) bool {
 	if slices.ContainsFunc(n.Spec.Taints, byAgent) {
 		return false
 	}
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute})
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: agentTaint, Value: "yes",
+		Effect: corev1.TaintEffectNoExecute})
 	return true
 }
 
@@ -206,8 +207,8 @@ func (w *world) write(ctx context.Context, kind *agentKind, n, before *corev1.No
 	return w.c.Patch(ctx, n, patch, client.FieldOwner(agentName))
 }
 
-// evict evicts the pods that have a node, but for the calm ones, as a drain would. It gives each a second: there will be
-// a next one.
+// evict evicts the pods that have a node, but for the calm ones, as a drain would. It gives each a second: there will
+// be a next one.
 func (a *agent) evict(ctx context.Context) error {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(a.kinds)), func(k agentKind) bool { return k.evicts }) {
 		return nil

@@ -17,7 +17,8 @@ import (
 
 // go test ./internal/e2e -run 'TestRunaway$' -agent cordon -agent.minutes 10 -v
 var (
-	agentFlag = flag.String("agent", "taint", "what the agent of TestRunaway does to new nodes: taint, cordon, relabel, "+
+	agentFlag = flag.String("agent", "taint", "what the agent of TestRunaway does to new nodes: taint, cordon, "+
+		"relabel, "+
 		"shrink, evict or delete; several with commas, each to pools of its own")
 	agentMinutes = flag.Float64("agent.minutes", 40.0/60, "how long the agent of TestRunaway does its work")
 )
@@ -149,8 +150,9 @@ func (w *world) recover(pools map[string]agentKind, kinds int) {
 }
 
 func terms(p *v1.NodePool, capacity string, policy v1.ConsolidationPolicy, after string) {
-	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-		Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{capacity}})
+	p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
+		v1.NodeSelectorRequirementWithMinValues{
+			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{capacity}})
 	p.Spec.Disruption.ConsolidationPolicy = policy
 	p.Spec.Disruption.ConsolidateAfter = v1.NeverDuration()
 	if d, err := time.ParseDuration(after); err == nil {

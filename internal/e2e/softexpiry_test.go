@@ -11,13 +11,14 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestSoftExpiry lets a node live for a short time and asks for a gentle end: it is replaced before its time is up, and its
-// pod leaves only when there is room for it elsewhere.
+// TestSoftExpiry lets a node live for a short time and asks for a gentle end: it is replaced before its time is up, and
+// its pod leaves only when there is room for it elsewhere.
 func TestSoftExpiry(t *testing.T) {
 	const life = 40 * time.Second
 	w := newWorld(t)
 	class := nodeClass("default")
-	class.Spec.NodeRegistrationDelay = metav1.Duration{Duration: 2 * time.Second} // whoever did not wait would be caught
+	// whoever did not wait would be caught
+	class.Spec.NodeRegistrationDelay = metav1.Duration{Duration: 2 * time.Second}
 	w.create(class, nodePool("default", onDemand("16"), budgets("1"), func(p *v1.NodePool) {
 		p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(life)
 		p.Annotations = map[string]string{"tenon.sh/soft-expiry": "38s"}

@@ -55,7 +55,8 @@ func (w *world) stands(pool string, n int) string {
 	var scale autoscalingv1.Scale
 	w.must(w.c.SubResource("scale").Get(w.ctx, nodePool(pool), &scale))
 	if claims := len(w.claims()); ready != n || claims != n || int(scale.Status.Replicas) != n {
-		return fmt.Sprintf("%d of %d claims are ready, the scale says %d, it should be %d", ready, claims, scale.Status.Replicas, n)
+		return fmt.Sprintf("%d of %d claims are ready, the scale says %d, it should be %d", ready, claims,
+			scale.Status.Replicas, n)
 	}
 	return ""
 }

@@ -54,7 +54,8 @@ func TestUnreadablePoolStopsNobodyElse(t *testing.T) {
 		}
 		return ""
 	})
-	fix := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/spec/template/spec/taints/0/timeAdded"}]`))
+	fix := client.RawPatch("application/json-patch+json",
+		[]byte(`[{"op":"remove","path":"/spec/template/spec/taints/0/timeAdded"}]`))
 	bad := &unstructured.Unstructured{}
 	bad.SetGroupVersionKind(v1.GroupVersion().WithKind("NodePool"))
 	bad.SetName("bad")

@@ -35,7 +35,8 @@ func (e *witness) behind() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !maps.Equal(now, e.versions) {
-		return fmt.Sprintf("the witness has seen the versions %v of pods and claims, the API server has %v", e.versions, now)
+		return fmt.Sprintf("the witness has seen the versions %v of pods and claims, the API server has %v",
+			e.versions, now)
 	}
 	return ""
 }

@@ -36,12 +36,13 @@ type witness struct {
 	ready map[string]time.Time
 	// reasons for which nodes were chosen to go.
 	reasons map[string]bool
-	// over are the moves with replacements that have come to their end, serve the replacements that have been ready for pods; hasty
-	// are the nodes that were ended before what takes their place was ready.
+	// over are the moves with replacements that have come to their end, serve the replacements that have been ready for
+	// pods; hasty are the nodes that were ended before what takes their place was ready.
 	over  map[string]bool
 	serve map[types.UID]bool
 	hasty []string
-	// gone is when a claim of a pool was deleted for the first time; said are the texts of conditions that were not True.
+	// gone is when a claim of a pool was deleted for the first time; said are the texts of conditions that were not
+	// True.
 	gone map[string]time.Time
 	said map[string]bool
 	// full is how many pods ran when the counting began, short since when fewer do, and longest for how long at most.
@@ -62,7 +63,9 @@ func (w *world) witness() *witness {
 	w.Helper()
 	c, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
-	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{}, versions: map[types.UID]string{}, ready: map[string]time.Time{}, reasons: map[string]bool{}, over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
+	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{},
+		versions: map[types.UID]string{}, ready: map[string]time.Time{}, reasons: map[string]bool{},
+		over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
 	e.follow(c, &v1.NodeClaimList{})
 	e.follow(c, &corev1.PodList{}, client.InNamespace(w.lab.Namespace()))
 	return e
@@ -109,13 +112,15 @@ func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 	if gone {
 		delete(e.claims, c.UID)
 	}
-	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized); ready != nil && ready.Status == "True" {
+	if ready := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeInitialized); ready != nil &&
+		ready.Status == "True" {
 		e.ready[c.Name] = ready.LastTransitionTime.Time
 		if c.Annotations["tenon.sh/replaces"] != "" {
 			e.serve[c.UID] = true // also if it goes itself before others do
 		}
 	}
-	if reason := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeDisruptionReason); reason != nil && reason.Status == "True" {
+	if reason := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionTypeDisruptionReason); reason != nil &&
+		reason.Status == "True" {
 		e.reasons[reason.Reason] = true
 	}
 	out := 0
@@ -127,9 +132,10 @@ func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 	e.most = max(e.most, out)
 }
 
-// ended tests that a node is ended only when there is something ready for pods that was made to take its place, or that of a node
-// like it: among moves that are alike the first replacement to be ready serves the oldest. So of moves with replacements no more may
-// have come to their end than replacements are ready. Changes of claims come in the order in which they were made.
+// ended tests that a node is ended only when there is something ready for pods that was made to take its place, or that
+// of a node like it: among moves that are alike the first replacement to be ready serves the oldest. So of moves with
+// replacements no more may have come to their end than replacements are ready. Changes of claims come in the order in
+// which they were made.
 func (e *witness) ended(c *v1.NodeClaim) {
 	move, replaced := c.Annotations["tenon.sh/move"], false
 	for _, other := range e.claims {
@@ -140,12 +146,13 @@ func (e *witness) ended(c *v1.NodeClaim) {
 	}
 	e.over[move] = true
 	if ready := len(e.serve); ready < len(e.over) {
-		e.hasty = append(e.hasty, fmt.Sprintf("%s was ended as number %d when %d replacements had been ready for pods", c.Name, len(e.over), ready))
+		e.hasty = append(e.hasty, fmt.Sprintf("%s was ended as number %d when %d replacements had been ready for pods",
+			c.Name, len(e.over), ready))
 	}
 }
 
-// leaving reports whether a claim counts against its pool's budgets: it has been chosen or deleted, and its machine is not
-// being ended yet.
+// leaving reports whether a claim counts against its pool's budgets: it has been chosen or deleted, and its machine is
+// not being ended yet.
 func leaving(c *v1.NodeClaim) bool {
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(c.Status.Conditions, kind) }
 	return is(v1.ConditionTypeInitialized) && !is(v1.ConditionTypeInstanceTerminating) &&
@@ -190,8 +197,8 @@ func (e *witness) running() int {
 	return n
 }
 
-// begin forgets what was counted so far. The counting begins with what the watches have shown, so the test names the pods that
-// run and waits until the witness has seen them, too.
+// begin forgets what was counted so far. The counting begins with what the watches have shown, so the test names the
+// pods that run and waits until the witness has seen them, too.
 func (e *witness) begin(running int) {
 	e.w.Helper()
 	e.catchUp()
@@ -207,8 +214,8 @@ func (e *witness) begin(running int) {
 	})
 }
 
-// held tests that no more nodes than that were on their way out at the same time, that no fewer pods ran, and that nothing was
-// ended before what replaces it was ready.
+// held tests that no more nodes than that were on their way out at the same time, that no fewer pods ran, and that
+// nothing was ended before what replaces it was ready.
 func (e *witness) held(most, least int) {
 	e.w.Helper()
 	e.catchUp()
@@ -308,13 +315,15 @@ func (w *world) price() float64 {
 	return sum
 }
 
-// onDemand keeps a pool to machines that are bought on demand and have at most so many cores: what replaces a spot node has to
-// meet rules that these tests are not about.
+// onDemand keeps a pool to machines that are bought on demand and have at most so many cores: what replaces a spot node
+// has to meet rules that these tests are not about.
 func onDemand(cores string) func(*v1.NodePool) {
 	return func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements,
-			v1.NodeSelectorRequirementWithMinValues{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{"on-demand"}},
-			v1.NodeSelectorRequirementWithMinValues{Key: kwokv1alpha1.InstanceCPULabelKey, Operator: v1.NodeSelectorOpLte, Values: []string{cores}})
+			v1.NodeSelectorRequirementWithMinValues{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{"on-demand"}},
+			v1.NodeSelectorRequirementWithMinValues{Key: kwokv1alpha1.InstanceCPULabelKey,
+				Operator: v1.NodeSelectorOpLte, Values: []string{cores}})
 	}
 }
 

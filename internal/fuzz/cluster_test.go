@@ -20,13 +20,15 @@ func policy(s *source) plan.Policy {
 		BatchIdle: time.Second, BatchMax: 10 * time.Second, StaticCapacity: s.one(2),
 		Placement: choose(s, plan.PlaceByNomination, plan.PlaceByBinding, plan.PlaceByEvent),
 		Lifecycle: lifecycle.Settings{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute},
-		Repair:    disrupt.RepairSettings{Enabled: s.one(2), MaxUnhealthy: 20, Policies: []disrupt.RepairPolicy{{Type: "Ready", Status: "Unknown", Toleration: time.Minute}}},
-		Disrupt:   disrupt.Settings{BalancedK: 2, SpotToSpot: s.one(2), SpotTypes: 1 + s.upTo(15), ReplacementTimeout: 5 * time.Minute, DriftWatch: time.Minute},
+		Repair: disrupt.RepairSettings{Enabled: s.one(2), MaxUnhealthy: 20,
+			Policies: []disrupt.RepairPolicy{{Type: "Ready", Status: "Unknown", Toleration: time.Minute}}},
+		Disrupt: disrupt.Settings{BalancedK: 2, SpotToSpot: s.one(2), SpotTypes: 1 + s.upTo(15),
+			ReplacementTimeout: 5 * time.Minute, DriftWatch: time.Minute},
 	}
 }
 
-// FuzzCluster has a cluster grow from bytes, takes it in, plans, searches and checks. Nothing panics, the same cluster gives the same
-// plan, and a plan keeps its promises.
+// FuzzCluster has a cluster grow from bytes, takes it in, plans, searches and checks. Nothing panics, the same cluster
+// gives the same plan, and a plan keeps its promises.
 func FuzzCluster(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
@@ -158,8 +160,11 @@ func checkPlaces(t *testing.T, s *cluster.Snapshot, p *plan.Plan) {
 			held = held.Add(pod.Class.Requests)
 		}
 		for dim := range more {
-			if more[dim] > 0 && more[dim] > n.Allocatable[dim]-held[dim] && !strings.HasPrefix(s.Names.Name(dim), resource.AttachPrefix) { // pods that share a volume take it once
-				t.Errorf("%s has %d of %s, its pods take %d and it gets %d more", host, n.Allocatable[dim], s.Names.Name(dim), held[dim], more[dim])
+			if more[dim] > 0 && more[dim] > n.Allocatable[dim]-held[dim] && !strings.HasPrefix(s.Names.Name(dim),
+				resource.AttachPrefix) {
+				// pods that share a volume take it once
+				t.Errorf("%s has %d of %s, its pods take %d and it gets %d more", host, n.Allocatable[dim],
+					s.Names.Name(dim), held[dim], more[dim])
 			}
 		}
 	}
@@ -261,7 +266,8 @@ func precondition(s *cluster.Snapshot, c command.Command) string {
 	return ""
 }
 
-// isEnd reports whether a command finishes what is being deleted, which nothing takes back: the rest may be gone by then.
+// isEnd reports whether a command finishes what is being deleted, which nothing takes back: the rest may be gone by
+// then.
 func isEnd(c command.Command) bool {
 	switch c.(type) {
 	case command.Terminate, command.Release, command.Evict:

@@ -16,7 +16,8 @@ import (
 func (s *source) pool(i int) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: s.meta("pool", fmt.Sprint("pool", i))}
 	t := &p.Spec.Template
-	t.Spec.NodeClassRef = &v1.NodeClassReference{Group: classGroup, Kind: classKind, Name: choose(s, className, className, className, "nowhere")}
+	t.Spec.NodeClassRef = &v1.NodeClassReference{Group: classGroup, Kind: classKind, Name: choose(s, className,
+		className, className, "nowhere")}
 	t.Spec.ExpireAfter = s.lasting()
 	for range s.upTo(2) {
 		r := v1.NodeSelectorRequirementWithMinValues{Key: s.labelKey(), Operator: s.operator(), Values: s.values()}
@@ -27,7 +28,8 @@ func (s *source) pool(i int) *v1.NodePool {
 		t.Spec.Requirements = append(t.Spec.Requirements, r)
 	}
 	if s.one(3) {
-		t.Labels = map[string]v1.LabelValue{choose(s, "team", "tier", corev1.LabelTopologyZone, "bad key"): v1.LabelValue(s.value())}
+		t.Labels = map[string]v1.LabelValue{choose(s, "team", "tier", corev1.LabelTopologyZone,
+			"bad key"): v1.LabelValue(s.value())}
 	}
 	if s.one(3) {
 		t.Spec.Taints = []v1.Taint{{Key: "dedicated", Value: s.value(), Effect: s.effect()}}
@@ -39,13 +41,17 @@ func (s *source) pool(i int) *v1.NodePool {
 		t.Spec.TerminationGracePeriod = &metav1.Duration{Duration: time.Duration(s.number()) * time.Second}
 	}
 	if s.one(3) {
-		p.Spec.Limits = corev1.ResourceList{choose(s, corev1.ResourceCPU, "nodes", corev1.ResourceMemory, "nvidia.com/gpu"): s.quantity()}
+		p.Spec.Limits = corev1.ResourceList{choose(s, corev1.ResourceCPU, "nodes", corev1.ResourceMemory,
+			"nvidia.com/gpu"): s.quantity()}
 	}
-	p.Spec.Disruption = v1.Disruption{ConsolidationPolicy: choose(s, v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced, "odd"),
-		ConsolidateAfter: s.lasting(), Budgets: []v1.Budget{{Nodes: choose(s, "100%", "1", "0", "10%", "-3", "x", "99999999999999999999%")}}}
+	p.Spec.Disruption = v1.Disruption{ConsolidationPolicy: choose(s, v1.ConsolidationPolicyWhenEmptyOrUnderutilized,
+		v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced, "odd"),
+		ConsolidateAfter: s.lasting(), Budgets: []v1.Budget{{Nodes: choose(s, "100%", "1", "0", "10%", "-3", "x",
+			"99999999999999999999%")}}}
 	if s.one(4) {
 		schedule := choose(s, "* * * * *", "0 9 * * mon", "CRON_TZ=Nowhere 0 0 * * *", "@daily", "")
-		p.Spec.Disruption.Budgets = append(p.Spec.Disruption.Budgets, v1.Budget{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: time.Duration(s.number()) * time.Minute}})
+		p.Spec.Disruption.Budgets = append(p.Spec.Disruption.Budgets, v1.Budget{Nodes: "0", Schedule: &schedule,
+			Duration: &metav1.Duration{Duration: time.Duration(s.number()) * time.Minute}})
 	}
 	if s.one(4) {
 		weight := int32(s.number())
@@ -76,7 +82,8 @@ func (s *source) effect() corev1.TaintEffect {
 }
 
 func (s *source) labelKey() string {
-	return choose(s, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, corev1.LabelInstanceTypeStable, corev1.LabelArchStable, "team", "generation", corev1.LabelHostname, v1.NodePoolLabelKey, "app")
+	return choose(s, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, corev1.LabelInstanceTypeStable,
+		corev1.LabelArchStable, "team", "generation", corev1.LabelHostname, v1.NodePoolLabelKey, "app")
 }
 
 func (s *source) value() string {
@@ -92,15 +99,19 @@ func (s *source) values() []string {
 }
 
 func (s *source) operator() corev1.NodeSelectorOperator {
-	return choose(s, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt, "Odd")
+	return choose(s, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn,
+		corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist, corev1.NodeSelectorOpGt,
+		corev1.NodeSelectorOpLt, "Odd")
 }
 
 // addMachine puts in a claim, its node, or only one of the two, in some state.
 func (w *world) addMachine(s *source, i int) {
 	t := w.types[s.upTo(len(w.types)-1)]
 	pool, name, id := w.pools[s.upTo(len(w.pools)-1)], fmt.Sprint("node", i), fmt.Sprint("fuzz:///", i)
-	labels := map[string]string{v1.NodePoolLabelKey: pool.Name, corev1.LabelInstanceTypeStable: t.Name, corev1.LabelTopologyZone: choose(s, "a", "b"),
-		v1.CapacityTypeLabelKey: choose(s, v1.CapacityTypeOnDemand, v1.CapacityTypeSpot), corev1.LabelHostname: name, v1.NodeClassLabelKey(classGroup, classKind): className}
+	labels := map[string]string{v1.NodePoolLabelKey: pool.Name, corev1.LabelInstanceTypeStable: t.Name,
+		corev1.LabelTopologyZone: choose(s, "a", "b"),
+		v1.CapacityTypeLabelKey:  choose(s, v1.CapacityTypeOnDemand, v1.CapacityTypeSpot), corev1.LabelHostname: name,
+		v1.NodeClassLabelKey(classGroup, classKind): className}
 	what := s.upTo(5)
 	if what != 1 {
 		c := &v1.NodeClaim{ObjectMeta: s.meta("claim", fmt.Sprint("claim", i))}
@@ -112,9 +123,11 @@ func (w *world) addMachine(s *source, i int) {
 		if s.one(8) {
 			c.Spec.Resources.Requests, c.Status.Allocatable = s.resources(), s.resources()
 		}
-		for k, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
+		for k, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered,
+			v1.ConditionTypeInitialized} {
 			if what == 0 || what != 3 && k < what-1 {
-				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, LastTransitionTime: s.when()})
+				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind,
+					Status: metav1.ConditionTrue, Reason: kind, LastTransitionTime: s.when()})
 			}
 		}
 		if c.Status.ProviderID, c.Status.NodeName = id, name; what == 3 {
@@ -137,18 +150,22 @@ func (w *world) addMachine(s *source, i int) {
 			n.Spec.ProviderID = fmt.Sprint("fuzz:///", s.upTo(5)) // a twin, or an impostor
 		}
 		if s.one(4) {
-			n.Spec.Taints = []corev1.Taint{choose(s, v1.DisruptedNoScheduleTaint(), v1.UnregisteredNoExecuteTaint(), corev1.Taint{Key: "dedicated", Effect: s.effect()}, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: s.effect()})}
+			n.Spec.Taints = []corev1.Taint{choose(s, v1.DisruptedNoScheduleTaint(), v1.UnregisteredNoExecuteTaint(),
+				corev1.Taint{Key: "dedicated", Effect: s.effect()}, corev1.Taint{Key: corev1.TaintNodeNotReady,
+					Effect: s.effect()})}
 		}
 		n.Spec.Unschedulable = s.one(8)
 		n.Status.Capacity, n.Status.Allocatable = t.Capacity, t.Allocatable()
 		if s.one(8) {
 			n.Status.Allocatable = s.resources()
 		}
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: choose(s, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionUnknown, corev1.ConditionFalse), LastTransitionTime: s.when()}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: choose(s, corev1.ConditionTrue,
+			corev1.ConditionTrue, corev1.ConditionUnknown, corev1.ConditionFalse), LastTransitionTime: s.when()}}
 		w.nodes = append(w.nodes, n)
 	}
 	if !s.one(5) {
-		machine := &cloudprovider.Instance{ProviderID: id, Type: t.Name, ClaimName: fmt.Sprint("claim", i), ClaimUID: fmt.Sprint("claim-claim", i), CreatedAt: start().Add(-time.Hour), Labels: labels}
+		machine := &cloudprovider.Instance{ProviderID: id, Type: t.Name, ClaimName: fmt.Sprint("claim", i),
+			ClaimUID: fmt.Sprint("claim-claim", i), CreatedAt: start().Add(-time.Hour), Labels: labels}
 		if s.one(6) { // launched for another claim, or for one of this name that was there before
 			machine.ClaimName, machine.ClaimUID = fmt.Sprint("claim", s.upTo(5)), fmt.Sprint("claim-claim", s.upTo(5))
 		}
@@ -157,7 +174,8 @@ func (w *world) addMachine(s *source, i int) {
 }
 
 func (s *source) daemon(i int) *appsv1.DaemonSet {
-	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("daemon", i), UID: types.UID(fmt.Sprint("daemon", i))}}
+	d := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("daemon", i),
+		UID: types.UID(fmt.Sprint("daemon", i))}}
 	d.Spec.Template.Labels = map[string]string{"app": s.value()}
 	d.Spec.Template.Spec = s.podSpec()
 	return d
@@ -170,25 +188,30 @@ func (s *source) pod(w *world, i int) *corev1.Pod {
 	controls := true
 	if !s.one(4) {
 		kind := choose(s, "ReplicaSet", "ReplicaSet", "DaemonSet", "Node", "Job")
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "owner", UID: types.UID(fmt.Sprint("owner", s.upTo(3))), Controller: &controls}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "owner",
+			UID: types.UID(fmt.Sprint("owner", s.upTo(3))), Controller: &controls}}
 	}
-	p.Status.Phase = choose(s, corev1.PodPending, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed)
+	p.Status.Phase = choose(s, corev1.PodPending, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded,
+		corev1.PodFailed)
 	switch {
 	case len(w.nodes) > 0 && s.one(2):
 		p.Spec.NodeName = w.nodes[s.upTo(len(w.nodes)-1)].Name
 		at := s.when()
 		p.Status.StartTime = &at
 	case !s.one(5):
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: s.when()}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, LastTransitionTime: s.when()}}
 	}
 	if s.one(8) { // what a kubelet says, which nobody checks
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c0", AllocatedResources: s.resources(), Resources: &corev1.ResourceRequirements{Requests: s.resources()}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c0", AllocatedResources: s.resources(),
+			Resources: &corev1.ResourceRequirements{Requests: s.resources()}}}
 	}
 	if s.one(6) {
 		p.Status.NominatedNodeName = fmt.Sprint("node", s.upTo(5))
 	}
 	if s.one(6) {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady,
+			Status: corev1.ConditionTrue})
 	}
 	if p.DeletionTimestamp != nil {
 		grace := s.number()
@@ -205,13 +228,15 @@ func (s *source) podSpec() corev1.PodSpec {
 			c.Resources.Limits = s.resources()
 		}
 		if s.one(6) {
-			c.Ports = []corev1.ContainerPort{{HostPort: int32(s.upTo(2)), HostIP: choose(s, "", "0.0.0.0", "10.0.0.1", "::1", "odd"), Protocol: choose(s, corev1.ProtocolTCP, "", "ODD")}}
+			c.Ports = []corev1.ContainerPort{{HostPort: int32(s.upTo(2)), HostIP: choose(s, "", "0.0.0.0", "10.0.0.1",
+				"::1", "odd"), Protocol: choose(s, corev1.ProtocolTCP, "", "ODD")}}
 		}
 		spec.Containers = append(spec.Containers, c)
 	}
 	if s.one(6) {
 		always := corev1.ContainerRestartPolicyAlways
-		spec.InitContainers = []corev1.Container{{Name: "i", RestartPolicy: choose(s, nil, &always), Resources: corev1.ResourceRequirements{Requests: s.resources()}}}
+		spec.InitContainers = []corev1.Container{{Name: "i", RestartPolicy: choose(s, nil, &always),
+			Resources: corev1.ResourceRequirements{Requests: s.resources()}}}
 	}
 	if s.one(8) {
 		spec.Overhead = s.resources()
@@ -224,7 +249,9 @@ func (s *source) podSpec() corev1.PodSpec {
 		spec.NodeSelector = map[string]string{s.labelKey(): s.value()}
 	}
 	for range s.upTo(2) {
-		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: choose(s, "dedicated", "", v1.DisruptedTaintKey), Operator: choose(s, corev1.TolerationOpExists, corev1.TolerationOpEqual, ""), Value: s.value(), Effect: choose(s, "", s.effect())})
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: choose(s, "dedicated", "",
+			v1.DisruptedTaintKey), Operator: choose(s, corev1.TolerationOpExists, corev1.TolerationOpEqual, ""),
+			Value: s.value(), Effect: choose(s, "", s.effect())})
 	}
 	if s.one(8) {
 		priority := int32(s.number())
@@ -234,7 +261,8 @@ func (s *source) podSpec() corev1.PodSpec {
 		spec.SchedulerName = "another"
 	}
 	if s.one(5) {
-		spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("disk", s.upTo(3))}}}}
+		spec.Volumes = []corev1.Volume{{Name: "v",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("disk", s.upTo(3))}}}}
 	}
 	s.affinity(&spec)
 	return spec
@@ -249,13 +277,16 @@ func (s *source) selector() *metav1.LabelSelector {
 	case 2:
 		return nil
 	case 3:
-		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: choose(s, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists, "Odd"), Values: s.values()}}}
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app",
+			Operator: choose(s, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists,
+				"Odd"), Values: s.values()}}}
 	}
 	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 }
 
 func (s *source) podTerm() corev1.PodAffinityTerm {
-	t := corev1.PodAffinityTerm{LabelSelector: s.selector(), TopologyKey: choose(s, corev1.LabelHostname, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, "team", "")}
+	t := corev1.PodAffinityTerm{LabelSelector: s.selector(), TopologyKey: choose(s, corev1.LabelHostname,
+		corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, "team", "")}
 	if s.one(6) {
 		t.NamespaceSelector = s.selector()
 	}
@@ -273,10 +304,12 @@ func (s *source) nodeTerms() []corev1.NodeSelectorTerm {
 	for range s.upTo(2) {
 		var t corev1.NodeSelectorTerm
 		for range s.upTo(2) {
-			t.MatchExpressions = append(t.MatchExpressions, corev1.NodeSelectorRequirement{Key: s.labelKey(), Operator: s.operator(), Values: s.values()})
+			t.MatchExpressions = append(t.MatchExpressions, corev1.NodeSelectorRequirement{Key: s.labelKey(),
+				Operator: s.operator(), Values: s.values()})
 		}
 		if s.one(8) {
-			t.MatchFields = []corev1.NodeSelectorRequirement{{Key: choose(s, "metadata.name", "odd"), Operator: corev1.NodeSelectorOpIn, Values: []string{"node0"}}}
+			t.MatchFields = []corev1.NodeSelectorRequirement{{Key: choose(s, "metadata.name", "odd"),
+				Operator: corev1.NodeSelectorOpIn, Values: []string{"node0"}}}
 		}
 		out = append(out, t)
 	}
@@ -292,10 +325,12 @@ func (s *source) affinity(spec *corev1.PodSpec) {
 	if s.one(3) {
 		a.PodAffinity = &corev1.PodAffinity{}
 		for range 1 + s.upTo(1) {
-			a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = append(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, s.podTerm())
+			a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution =
+				append(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, s.podTerm())
 		}
 		if s.one(4) {
-			a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution = []corev1.WeightedPodAffinityTerm{{Weight: int32(s.number()), PodAffinityTerm: s.podTerm()}}
+			a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution =
+				[]corev1.WeightedPodAffinityTerm{{Weight: int32(s.number()), PodAffinityTerm: s.podTerm()}}
 		}
 	}
 	if s.one(4) {
@@ -307,7 +342,9 @@ func (s *source) affinity(spec *corev1.PodSpec) {
 	most := s.upTo(2)
 	for range most - s.upTo(2) { // mostly none
 		least := int32(s.upTo(4))
-		c := corev1.TopologySpreadConstraint{MaxSkew: int32(choose(s, 1, 2, 0, -1)), TopologyKey: choose(s, corev1.LabelTopologyZone, corev1.LabelHostname, "team"), WhenUnsatisfiable: choose(s, corev1.DoNotSchedule, corev1.ScheduleAnyway, "Odd"), LabelSelector: s.selector()}
+		c := corev1.TopologySpreadConstraint{MaxSkew: int32(choose(s, 1, 2, 0, -1)),
+			TopologyKey: choose(s, corev1.LabelTopologyZone, corev1.LabelHostname, "team"), WhenUnsatisfiable: choose(s,
+				corev1.DoNotSchedule, corev1.ScheduleAnyway, "Odd"), LabelSelector: s.selector()}
 		if s.one(3) {
 			c.MinDomains = &least
 		}

@@ -16,8 +16,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRandomClusters does with random bytes what FuzzCluster does with bytes that the fuzzer has chosen. It needs no build of its
-// own, so every test run can afford it.
+// TestRandomClusters does with random bytes what FuzzCluster does with bytes that the fuzzer has chosen. It needs no
+// build of its own, so every test run can afford it.
 func TestRandomClusters(t *testing.T) {
 	count := flag.Lookup("clusters").Value.(flag.Getter).Get().(int)
 	from := flag.Lookup("from").Value.(flag.Getter).Get().(uint64)
@@ -28,7 +28,8 @@ func TestRandomClusters(t *testing.T) {
 			data[i] = byte(dice.Uint32())
 		}
 		if !t.Run("", func(t *testing.T) { judge(t, data) }) {
-			t.Errorf("seed %d; again with: go test ./internal/fuzz -run TestRandomClusters -from %d -clusters 1", seed, seed)
+			t.Errorf("seed %d; again with: go test ./internal/fuzz -run TestRandomClusters -from %d -clusters 1",
+				seed, seed)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package fuzz
 
-// source gives out the bytes that a cluster grows from. When they are used up it gives zeros, which always mean the least.
+// source gives out the bytes that a cluster grows from. When they are used up it gives zeros, which always mean the
+// least.
 type source struct{ data []byte }
 
 func (s *source) byte() byte {

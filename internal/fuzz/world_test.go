@@ -67,7 +67,8 @@ func grow(data []byte) *world {
 		w.addMachine(s, i)
 	}
 	for i := range s.upTo(3) {
-		w.owners = append(w.owners, cluster.Owner{UID: fmt.Sprint("owner", i), Namespace: "default", Kind: "ReplicaSet", Known: !s.one(4), Desired: s.upTo(8)})
+		w.owners = append(w.owners, cluster.Owner{UID: fmt.Sprint("owner", i), Namespace: "default", Kind: "ReplicaSet",
+			Known: !s.one(4), Desired: s.upTo(8)})
 	}
 	for i := range s.upTo(14) {
 		w.pods = append(w.pods, s.pod(w, i))
@@ -99,7 +100,8 @@ func (w *world) book(backwards bool) *ingest.Book {
 	steps = append(steps, func() { b.SetStorageClass(class) },
 		func() { b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}) },
 		func() {
-			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other", Labels: map[string]string{"team": "blue"}}})
+			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "other",
+				Labels: map[string]string{"team": "blue"}}})
 		})
 	for _, v := range w.volumes {
 		steps = append(steps, func() { b.SetVolume(v) })
@@ -137,15 +139,21 @@ func (w *world) book(backwards bool) *ingest.Book {
 }
 
 func (s *source) quantity() apiresource.Quantity {
-	return choose(s, apiresource.MustParse("100m"), apiresource.MustParse("1"), apiresource.MustParse("3500m"), apiresource.MustParse("256Mi"), apiresource.MustParse("3Gi"),
-		apiresource.MustParse("0"), apiresource.MustParse("1u"), apiresource.MustParse("9E"), *apiresource.NewQuantity(s.number(), apiresource.DecimalSI), apiresource.MustParse("-1"), apiresource.MustParse("-3Gi"))
+	return choose(s, apiresource.MustParse("100m"), apiresource.MustParse("1"), apiresource.MustParse("3500m"),
+		apiresource.MustParse("256Mi"), apiresource.MustParse("3Gi"),
+		apiresource.MustParse("0"), apiresource.MustParse("1u"), apiresource.MustParse("9E"),
+		*apiresource.NewQuantity(s.number(), apiresource.DecimalSI), apiresource.MustParse("-1"),
+		apiresource.MustParse("-3Gi"))
 }
 
 func (s *source) resources() corev1.ResourceList {
-	out := corev1.ResourceList{corev1.ResourceCPU: choose(s, apiresource.MustParse("100m"), apiresource.MustParse("700m"), apiresource.MustParse("2"), s.quantity()),
-		corev1.ResourceMemory: choose(s, apiresource.MustParse("128Mi"), apiresource.MustParse("1Gi"), apiresource.MustParse("5Gi"), s.quantity())}
+	out := corev1.ResourceList{corev1.ResourceCPU: choose(s, apiresource.MustParse("100m"),
+		apiresource.MustParse("700m"), apiresource.MustParse("2"), s.quantity()),
+		corev1.ResourceMemory: choose(s, apiresource.MustParse("128Mi"), apiresource.MustParse("1Gi"),
+			apiresource.MustParse("5Gi"), s.quantity())}
 	for range s.upTo(2) {
-		out[choose(s, corev1.ResourceEphemeralStorage, corev1.ResourcePods, "nvidia.com/gpu", "example.com/one", "example.com/two", "hugepages-2Mi")] = s.quantity()
+		out[choose(s, corev1.ResourceEphemeralStorage, corev1.ResourcePods, "nvidia.com/gpu", "example.com/one",
+			"example.com/two", "hugepages-2Mi")] = s.quantity()
 	}
 	return out
 }
@@ -153,10 +161,14 @@ func (s *source) resources() corev1.ResourceList {
 func (s *source) machineType(i int) *cloudprovider.InstanceType {
 	name := fmt.Sprint("type", i)
 	t := &cloudprovider.InstanceType{Name: name,
-		Labels: map[string][]string{corev1.LabelInstanceTypeStable: {name}, corev1.LabelArchStable: {choose(s, "amd64", "arm64")}, corev1.LabelOSStable: {"linux"}, "generation": {fmt.Sprint(s.upTo(6))}},
-		Capacity: corev1.ResourceList{corev1.ResourceCPU: choose(s, apiresource.MustParse("2"), apiresource.MustParse("4"), apiresource.MustParse("16")),
-			corev1.ResourceMemory: choose(s, apiresource.MustParse("4Gi"), apiresource.MustParse("16Gi"), apiresource.MustParse("64Gi")),
-			corev1.ResourcePods:   choose(s, apiresource.MustParse("20"), apiresource.MustParse("3"), apiresource.MustParse("110"))},
+		Labels: map[string][]string{corev1.LabelInstanceTypeStable: {name}, corev1.LabelArchStable: {choose(s, "amd64",
+			"arm64")}, corev1.LabelOSStable: {"linux"}, "generation": {fmt.Sprint(s.upTo(6))}},
+		Capacity: corev1.ResourceList{corev1.ResourceCPU: choose(s, apiresource.MustParse("2"),
+			apiresource.MustParse("4"), apiresource.MustParse("16")),
+			corev1.ResourceMemory: choose(s, apiresource.MustParse("4Gi"), apiresource.MustParse("16Gi"),
+				apiresource.MustParse("64Gi")),
+			corev1.ResourcePods: choose(s, apiresource.MustParse("20"), apiresource.MustParse("3"),
+				apiresource.MustParse("110"))},
 		Overhead: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("100m")}}
 	if s.one(4) {
 		t.Capacity["nvidia.com/gpu"] = apiresource.MustParse("4")
@@ -166,8 +178,10 @@ func (s *source) machineType(i int) *cloudprovider.InstanceType {
 			if s.one(4) {
 				continue
 			}
-			t.Offerings = append(t.Offerings, cloudprovider.Offering{Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: terms},
-				Price: float64(1+s.byte()) / 100, Available: !s.one(8)})
+			t.Offerings = append(t.Offerings,
+				cloudprovider.Offering{Labels: map[string]string{corev1.LabelTopologyZone: zone,
+					v1.CapacityTypeLabelKey: terms},
+					Price: float64(1+s.byte()) / 100, Available: !s.one(8)})
 		}
 	}
 	return t
@@ -179,7 +193,8 @@ func (s *source) when() metav1.Time {
 }
 
 func (s *source) meta(kind, name string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{Name: name, UID: types.UID(kind + "-" + name), ResourceVersion: "1", Generation: 1, CreationTimestamp: metav1.NewTime(start().Add(-time.Hour))}
+	m := metav1.ObjectMeta{Name: name, UID: types.UID(kind + "-" + name), ResourceVersion: "1", Generation: 1,
+		CreationTimestamp: metav1.NewTime(start().Add(-time.Hour))}
 	if s.one(10) {
 		at := s.when()
 		m.DeletionTimestamp = &at
@@ -194,30 +209,38 @@ func (s *source) meta(kind, name string) metav1.ObjectMeta {
 }
 
 func ourAnnotations() []string {
-	return []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
-		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, v1.DoNotRepairAnnotationKey, "tenon.sh/dry-run", "tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
+	return []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation,
+		cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
+		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey,
+		v1.DoNotRepairAnnotationKey, "tenon.sh/dry-run", "tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
 		"controller.kubernetes.io/pod-deletion-cost", v1.NodePoolHashAnnotationKey}
 }
 
 // text draws what people write into annotations: something that is meant, or not.
 func (s *source) text() string {
-	return choose(s, "true", "false", "", "10m", "-10m", "9999999h", "2026-03-28T12:01:00Z", "SpotInterruption 2026-03-28T12:02:00Z", "RebalanceRecommendation", "canary",
-		`{"a":1}`, "a=1,b=2", "Underutilized/1", string([]byte{s.byte(), s.byte(), s.byte()}), "99999999999999999999", "move-a", "move-b")
+	return choose(s, "true", "false", "", "10m", "-10m", "9999999h", "2026-03-28T12:01:00Z", "SpotInterruption "+
+		"2026-03-28T12:02:00Z", "RebalanceRecommendation", "canary",
+		`{"a":1}`, "a=1,b=2", "Underutilized/1", string([]byte{s.byte(), s.byte(), s.byte()}), "99999999999999999999",
+		"move-a", "move-b")
 }
 
 func (s *source) guard(i int) *policyv1.PodDisruptionBudget {
-	g := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("guard", i), Generation: 1}}
+	g := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("guard", i),
+		Generation: 1}}
 	g.Spec.Selector = s.selector()
 	n := choose(s, intstr.FromInt32(0), intstr.FromInt32(1), intstr.FromString("50%"))
 	g.Spec.MaxUnavailable = &n
-	g.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: int64(s.upTo(1)), DisruptionsAllowed: int32(s.upTo(3)), ExpectedPods: int32(s.upTo(3)), CurrentHealthy: int32(s.upTo(3)), DesiredHealthy: int32(s.upTo(3))}
+	g.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: int64(s.upTo(1)),
+		DisruptionsAllowed: int32(s.upTo(3)), ExpectedPods: int32(s.upTo(3)), CurrentHealthy: int32(s.upTo(3)),
+		DesiredHealthy: int32(s.upTo(3))}
 	return g
 }
 
 func (s *source) volume(i int) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pv", i)}}
 	pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "disks.example", VolumeHandle: fmt.Sprint("disk", i)}
-	pv.Spec.Capacity, pv.Spec.StorageClassName = corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")}, "late"
+	pv.Spec.Capacity, pv.Spec.StorageClassName = corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse(
+		"1Gi")}, "late"
 	pv.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	if s.one(2) {
 		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: s.nodeTerms()}}
@@ -227,9 +250,11 @@ func (s *source) volume(i int) *corev1.PersistentVolume {
 
 func (s *source) disk(i int) *corev1.PersistentVolumeClaim {
 	class := choose(s, "late", "nowhere", "")
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("disk", i), UID: types.UID(fmt.Sprint("disk-uid", i))}}
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("disk", i),
+		UID: types.UID(fmt.Sprint("disk-uid", i))}}
 	c.Spec.StorageClassName = &class
-	c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{choose(s, corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadWriteOncePod)}
+	c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{choose(s, corev1.ReadWriteOnce, corev1.ReadWriteMany,
+		corev1.ReadWriteOncePod)}
 	c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")}
 	if s.one(2) {
 		c.Spec.VolumeName, c.Status.Phase = fmt.Sprint("pv", s.upTo(3)), corev1.ClaimBound

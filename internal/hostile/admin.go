@@ -12,8 +12,9 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// ByAdmins are objects that only people and programs with rights on the whole cluster can write, and budgets beside many pods. A script
-// that runs wild makes such things. Requirements, budgets and labels of a NodePool are as many as its schema allows.
+// ByAdmins are objects that only people and programs with rights on the whole cluster can write, and budgets beside
+// many pods. A script that runs wild makes such things. Requirements, budgets and labels of a NodePool are as many as
+// its schema allows.
 func ByAdmins() []Case {
 	pool := func(name string, set func(*v1.NodePool)) Case {
 		p := Pool(name)
@@ -40,11 +41,15 @@ func ByAdmins() []Case {
 				p.Spec.Disruption.Budgets = append(p.Spec.Disruption.Budgets, v1.Budget{Nodes: "10%"})
 			}
 		}),
-		machine("node-taints", func(n *corev1.Node, _ *v1.NodeClaim) { n.Spec.Taints = v1.CoreTaints(someTaints(10_000)) }),
+		machine("node-taints", func(n *corev1.Node, _ *v1.NodeClaim) {
+			n.Spec.Taints = v1.CoreTaints(someTaints(10_000))
+		}),
 		machine("node-labels", func(n *corev1.Node, _ *v1.NodeClaim) { label(n, 10_000) }),
 		machine("claim-taints", func(_ *corev1.Node, c *v1.NodeClaim) { c.Spec.Taints = someTaints(10_000) }),
 		machine("claim-labels", func(_ *corev1.Node, c *v1.NodeClaim) { label(c, 10_000) }),
-		machine("claim-requirements", func(_ *corev1.Node, c *v1.NodeClaim) { c.Spec.Requirements = requirements(100, 100) }),
+		machine("claim-requirements", func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Spec.Requirements = requirements(100, 100)
+		}),
 		{"budgets-and-pods", Budgets(2000, 10_000)},
 	}
 }
@@ -52,7 +57,8 @@ func ByAdmins() []Case {
 // Pool is a NodePool of the tests' NodeClass.
 func Pool(name string) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+		Name: "default"}
 	return p
 }
 
@@ -86,17 +92,22 @@ func label(o client.Object, n int) {
 // Machine is a node that is up, and its claim.
 func Machine(name string) (*corev1.Node, *v1.NodeClaim) {
 	labels := func() map[string]string {
-		return map[string]string{v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "c-4x-amd64-linux", corev1.LabelTopologyZone: "test-zone-a",
-			v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux", corev1.LabelHostname: name}
+		return map[string]string{v1.NodePoolLabelKey: "default", corev1.LabelInstanceTypeStable: "c-4x-amd64-linux",
+			corev1.LabelTopologyZone: "test-zone-a",
+			v1.CapacityTypeLabelKey:  v1.CapacityTypeOnDemand, corev1.LabelArchStable: "amd64",
+			corev1.LabelOSStable: "linux", corev1.LabelHostname: name}
 	}
-	room := corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("4"), corev1.ResourceMemory: apiresource.MustParse("8Gi"), corev1.ResourcePods: apiresource.MustParse("110")}
-	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels(), Finalizers: []string{v1.TerminationFinalizer}}}
+	room := corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("4"),
+		corev1.ResourceMemory: apiresource.MustParse("8Gi"), corev1.ResourcePods: apiresource.MustParse("110")}
+	c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels(),
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	c.Spec.NodeClassRef = Pool("").Spec.Template.Spec.NodeClassRef
 	c.Status.ProviderID, c.Status.NodeName, c.Status.Capacity, c.Status.Allocatable = "kwok://"+name, name, room, room
 	for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue})
 	}
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: labels(), Finalizers: []string{v1.TerminationFinalizer}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("node-" + name), Labels: labels(),
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	n.Spec.ProviderID = c.Status.ProviderID
 	n.Status.Capacity, n.Status.Allocatable = room, room
 	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}

@@ -26,7 +26,8 @@ func kept() uint64 {
 	return m.HeapAlloc
 }
 
-// busy is how long this thread has worked: what else runs on the machine does not count. Where the system does not say, it is zero.
+// busy is how long this thread has worked: what else runs on the machine does not count. Where the system does not say,
+// it is zero.
 func busy() time.Duration {
 	const thread = 1 // RUSAGE_THREAD
 	var use syscall.Rusage

@@ -38,7 +38,8 @@ func Cases() []Case {
 		one("preferred-nodes", PreferredNodes(8000)),
 		{"volumes", Volumes(5000, 500)},
 		{"volume-choices", Choices(200, 200)},
-		one("volume-topologies", StorageClass(0), Volume("pv", 5000), Claim(text("claim-", 0), "pv"), Mounting("topologies", 1)),
+		one("volume-topologies", StorageClass(0), Volume("pv", 5000), Claim(text("claim-", 0), "pv"),
+			Mounting("topologies", 1)),
 		one("invented-resources", Invented(12)),
 		one("thousands-of-resources", Invented(10_000)),
 		one("tolerations", Tolerant(20_000)),
@@ -108,7 +109,8 @@ func Namespaces(n int) []client.Object {
 	var out []client.Object
 	for i := range n {
 		name := text("ns-", i)
-		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"n": name}}})
+		out = append(out, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{"n": name}}})
 		p := Pod(text("roams-", i))
 		p.Namespace, p.Labels = name, map[string]string{"roams": "yes"}
 		t := term(corev1.LabelHostname, selector("roams", "no"))
@@ -122,8 +124,10 @@ func Namespaces(n int) []client.Object {
 
 // DaemonSet runs the pod on every node.
 func DaemonSet(pod *corev1.Pod) *appsv1.DaemonSet {
-	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: pod.Name, UID: types.UID("ds-" + pod.Name)},
-		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec}}}
+	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: pod.Name,
+		UID: types.UID("ds-" + pod.Name)},
+		Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels},
+			Spec: pod.Spec}}}
 }
 
 // HugeDaemonSet asks for so many CPUs on every node, with the highest priority that there is.
@@ -150,8 +154,10 @@ func DaemonSets(n int) []client.Object {
 func Budget(n int) *policyv1.PodDisruptionBudget {
 	s := &metav1.LabelSelector{}
 	for i := range n {
-		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key(i), Operator: metav1.LabelSelectorOpDoesNotExist})
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key(i),
+			Operator: metav1.LabelSelectorOpDoesNotExist})
 	}
-	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprint("budget-", n), UID: "pdb"},
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: fmt.Sprint("budget-",
+		n), UID: "pdb"},
 		Spec: policyv1.PodDisruptionBudgetSpec{Selector: s}}
 }

@@ -31,7 +31,8 @@ func (n *notebook) Create(_ context.Context, obj client.Object, _ ...client.Crea
 }
 
 // written is what a plan for the book writes for its new nodes.
-func written(t *testing.T, book *ingest.Book) (claims []*v1.NodeClaim, orders []command.CreateClaim, s *cluster.Snapshot) {
+func written(t *testing.T, book *ingest.Book) (claims []*v1.NodeClaim, orders []command.CreateClaim,
+	s *cluster.Snapshot) {
 	t.Helper()
 	s = book.Snapshot()
 	paper := &notebook{}
@@ -107,7 +108,8 @@ func TestShortClaimsMeanTheSame(t *testing.T) {
 				}
 				met = true
 				if key, ok := p.Class.MatchesLabels(label); !ok {
-					t.Fatalf("%s allows %v, and pod %s does not, by label %s", c.Name, catalog.Offerings[k].AllLabels(), p.Name, key)
+					t.Fatalf("%s allows %v, and pod %s does not, by label %s", c.Name, catalog.Offerings[k].AllLabels(),
+						p.Name, key)
 				}
 			}
 		}

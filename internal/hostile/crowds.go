@@ -61,17 +61,20 @@ func Crowds(n int) []Case {
 		}),
 		crowd("spread", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone,
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
+				TopologyKey:       corev1.LabelTopologyZone,
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
 		}),
 		crowd("topologies", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: text("topology-", i),
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
+				TopologyKey:       text("topology-", i),
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
 		}),
 		crowd("selectors", n, func(i int, p *corev1.Pod) {
 			ties(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i), Operator: corev1.NodeSelectorOpDoesNotExist}}}}}}
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i),
+					Operator: corev1.NodeSelectorOpDoesNotExist}}}}}}
 		}),
 		crowd("tolerations", n, func(i int, p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: key(i), Operator: corev1.TolerationOpExists}}
@@ -79,14 +82,18 @@ func Crowds(n int) []Case {
 		crowd("wishes", n, func(i int, p *corev1.Pod) {
 			a := &corev1.NodeAffinity{}
 			for j := range 3 {
-				a.PreferredDuringSchedulingIgnoredDuringExecution = append(a.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
-					Weight: int32(1 + (i+j*37)%100), Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-						{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpNotIn, Values: []string{text("type-", i)}}}}})
+				a.PreferredDuringSchedulingIgnoredDuringExecution =
+					append(a.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
+						Weight: int32(1 + (i+j*37)%100),
+						Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+							{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpNotIn,
+								Values: []string{text("type-", i)}}}}})
 			}
 			ties(p).NodeAffinity = a
 		}),
 		crowd("ports", n, func(i int, p *corev1.Pod) {
-			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(1 + i%60_000), HostIP: fmt.Sprintf("10.0.%d.%d", i/250, 1+i%250)}}
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(1 + i%60_000),
+				HostIP: fmt.Sprintf("10.0.%d.%d", i/250, 1+i%250)}}
 		}),
 	}
 }

@@ -63,6 +63,7 @@ func TestDaemonSetsThatPreemptAreCounted(t *testing.T) {
 	stock(t, book)
 	p := plan.Make(book.Snapshot(), policy(), nil, nil)
 	if n := len(placedPods(&p.Placement)); n != 0 || len(p.Placement.Unplaced) != ordinary {
-		t.Errorf("%d pods have a place and %d are told why not; expected 0 and %d", n, len(p.Placement.Unplaced), ordinary)
+		t.Errorf("%d pods have a place and %d are told why not; expected 0 and %d", n, len(p.Placement.Unplaced),
+			ordinary)
 	}
 }

@@ -39,8 +39,8 @@ func gpuPod() *corev1.Pod {
 	return p
 }
 
-// TestOthersGetTheirNodes: whatever is pending beside them, ordinary pods and one with a GPU get their nodes in the same plan, and
-// each hostile pod is served or told why not.
+// TestOthersGetTheirNodes: whatever is pending beside them, ordinary pods and one with a GPU get their nodes in the
+// same plan, and each hostile pod is served or told why not.
 func TestOthersGetTheirNodes(t *testing.T) {
 	for _, c := range slices.Concat(hostile.Cases(), hostile.AtTheBounds(), hostile.ByAdmins()) {
 		book := newBook(t, ordinary)
@@ -123,8 +123,8 @@ func TestHostilePodsAreCheapToPlanFor(t *testing.T) {
 	}
 }
 
-// TestRepellingClassesTakeTurns: thousands of classes that repel each other are served, some of them in each plan, and those that
-// were told to wait come next.
+// TestRepellingClassesTakeTurns: thousands of classes that repel each other are served, some of them in each plan, and
+// those that were told to wait come next.
 func TestRepellingClassesTakeTurns(t *testing.T) {
 	const classes = 300
 	book := newBook(t, 0)
@@ -185,7 +185,8 @@ func TestWaitingPodsComeInTurn(t *testing.T) {
 	}
 }
 
-// TestHostilePodsThatRunCostLittle: rules of pods that have a place are asked of the pods that look for one, not of all others.
+// TestHostilePodsThatRunCostLittle: rules of pods that have a place are asked of the pods that look for one, not of all
+// others.
 func TestHostilePodsThatRunCostLittle(t *testing.T) {
 	book := newBook(t, ordinary)
 	for i, p := range hostile.Repelling(1000) {

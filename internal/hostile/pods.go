@@ -1,5 +1,6 @@
-// Package hostile builds Kubernetes objects that are valid, small enough for the API server and far larger than anybody needs:
-// what a user of one namespace could write to keep a controller from working for everybody else. It is for tests and benchmarks.
+// Package hostile builds Kubernetes objects that are valid, small enough for the API server and far larger than anybody
+// needs: what a user of one namespace could write to keep a controller from working for everybody else. It is for tests
+// and benchmarks.
 package hostile
 
 import (
@@ -17,8 +18,9 @@ const Namespace = "hostile"
 // Pod is an ordinary small pod for which kube-scheduler has found no place.
 func Pod(name string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{container("main")}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-" + name),
+			Labels: map[string]string{"app": name}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{container("main")}},
 		Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}},
 	}
@@ -102,7 +104,8 @@ func Spread(n int, when corev1.UnsatisfiableConstraintAction) *corev1.Pod {
 	p := Pod("spread")
 	for i := range n {
 		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			MaxSkew: 1, TopologyKey: text("topology-", i), WhenUnsatisfiable: when, LabelSelector: selector("app", "spread")})
+			MaxSkew: 1, TopologyKey: text("topology-", i), WhenUnsatisfiable: when, LabelSelector: selector("app",
+				"spread")})
 	}
 	return p
 }
@@ -121,12 +124,13 @@ func NodeSelector(n int) *corev1.Pod {
 func NodeAffinity(terms, expressions, values int) *corev1.Pod {
 	p := Pod("affinity")
 	p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: nodeTerms(terms, expressions, values)}}}
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: nodeTerms(terms,
+			expressions, values)}}}
 	return p
 }
 
-// Excluding are pods that may run on any architecture but so many that do not exist. What they exclude goes to a node that they
-// share with others.
+// Excluding are pods that may run on any architecture but so many that do not exist. What they exclude goes to a node
+// that they share with others.
 func Excluding(pods, values int) []*corev1.Pod {
 	out := make([]*corev1.Pod, pods)
 	for i := range out {
@@ -145,7 +149,8 @@ func Excluding(pods, values int) []*corev1.Pod {
 // Owned is a pod that says a controller of a kind that nobody knows owns it, by that UID.
 func Owned(uid string) *corev1.Pod {
 	p, controls := Pod("owned"), true
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Unknown", Name: "x", UID: types.UID(uid), Controller: &controls}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Unknown", Name: "x",
+		UID: types.UID(uid), Controller: &controls}}
 	return p
 }
 
@@ -187,7 +192,8 @@ func PreferredNodes(n int) *corev1.Pod {
 func Invented(n int) *corev1.Pod {
 	p := Pod("invented")
 	for i := range n {
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(text("example.com/invented-", i))] = *apiresource.NewQuantity(1, apiresource.DecimalSI)
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(text("example.com/invented-", i))] =
+			*apiresource.NewQuantity(1, apiresource.DecimalSI)
 	}
 	return p
 }
@@ -196,7 +202,8 @@ func Invented(n int) *corev1.Pod {
 func Tolerant(n int) *corev1.Pod {
 	p := Pod("tolerant")
 	for i := range n {
-		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key(i), Operator: corev1.TolerationOpExists})
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key(i),
+			Operator: corev1.TolerationOpExists})
 	}
 	return p
 }
@@ -205,7 +212,8 @@ func Tolerant(n int) *corev1.Pod {
 func HostPorts(n int) *corev1.Pod {
 	p := Pod("ports")
 	for i := range n {
-		p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports, corev1.ContainerPort{ContainerPort: int32(1 + i), HostPort: int32(1 + i), Protocol: corev1.ProtocolTCP})
+		p.Spec.Containers[0].Ports = append(p.Spec.Containers[0].Ports,
+			corev1.ContainerPort{ContainerPort: int32(1 + i), HostPort: int32(1 + i), Protocol: corev1.ProtocolTCP})
 	}
 	return p
 }
@@ -236,7 +244,8 @@ func SelectorExpressions(n int) *corev1.Pod {
 	p := Pod("expressions")
 	s := &metav1.LabelSelector{}
 	for i := range n {
-		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key(i), Operator: metav1.LabelSelectorOpDoesNotExist})
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key(i),
+			Operator: metav1.LabelSelectorOpDoesNotExist})
 	}
 	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelHostname, s)}}}
@@ -270,7 +279,8 @@ func Repelling(n int) []*corev1.Pod {
 	for i := range out {
 		p := Pod(text("repel-", i))
 		p.Labels = map[string]string{"repel": text("v", i)}
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(100+i), apiresource.DecimalSI)
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(100+i),
+			apiresource.DecimalSI)
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 			term(corev1.LabelHostname, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "repel", Operator: metav1.LabelSelectorOpExists},
@@ -285,7 +295,8 @@ func Distinct(n int) []*corev1.Pod {
 	out := make([]*corev1.Pod, n)
 	for i := range out {
 		out[i] = Pod(text("distinct-", i))
-		out[i].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(100+i), apiresource.DecimalSI)
+		out[i].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(100+i),
+			apiresource.DecimalSI)
 	}
 	return out
 }

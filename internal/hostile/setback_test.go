@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/hostile"
 )
 
-// TestWordyPodsOfAWorkloadThatFailed: a workload whose nodes can't be used, with pods of many words, costs no more than without
-// the failure.
+// TestWordyPodsOfAWorkloadThatFailed: a workload whose nodes can't be used, with pods of many words, costs no more than
+// without the failure.
 func TestWordyPodsOfAWorkloadThatFailed(t *testing.T) {
 	book := newBook(t, ordinary)
 	for i, p := range hostile.Excluding(40, 5000) {
@@ -21,8 +21,10 @@ func TestWordyPodsOfAWorkloadThatFailed(t *testing.T) {
 	s := book.Snapshot()
 	before, _ := planned(book)
 	owner := cluster.OwnerKey(hostile.Namespace, "workload")
-	b := &cluster.WorkloadTries{Owner: owner, FailedTries: 3, Since: s.Now, NextTry: s.Now.Add(cluster.TryAfter(3)), UnusedClaims: []string{"x", "y"}}
-	for _, kind := range []cluster.CauseKind{cluster.CauseEvicted, cluster.CauseDeleted, cluster.CauseCordon, cluster.CauseScheduler} {
+	b := &cluster.WorkloadTries{Owner: owner, FailedTries: 3, Since: s.Now, NextTry: s.Now.Add(cluster.TryAfter(3)),
+		UnusedClaims: []string{"x", "y"}}
+	for _, kind := range []cluster.CauseKind{cluster.CauseEvicted, cluster.CauseDeleted, cluster.CauseCordon,
+		cluster.CauseScheduler} {
 		f := cluster.UnusedNode{Claim: "x", Cause: cluster.Cause{Kind: kind}}
 		for _, p := range s.Pods {
 			if p.Owner == owner && len(f.Classes) < 20 {

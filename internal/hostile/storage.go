@@ -15,10 +15,13 @@ const storageClass = "hostile"
 // StorageClass makes volumes where their pods go, in any of so many topologies; anywhere if there are none.
 func StorageClass(topologies int) *storagev1.StorageClass {
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "ebs.csi.aws.com", VolumeBindingMode: &wait}
+	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: storageClass}, Provisioner: "ebs.csi.aws.com",
+		VolumeBindingMode: &wait}
 	for i := range topologies {
-		c.AllowedTopologies = append(c.AllowedTopologies, corev1.TopologySelectorTerm{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
-			{Key: corev1.LabelTopologyZone, Values: []string{text("zone-", i)}}, {Key: "rack", Values: []string{text("rack-", i)}}}})
+		c.AllowedTopologies = append(c.AllowedTopologies,
+			corev1.TopologySelectorTerm{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
+				{Key: corev1.LabelTopologyZone, Values: []string{text("zone-", i)}},
+				{Key: "rack", Values: []string{text("rack-", i)}}}})
 	}
 	return c
 }
@@ -26,7 +29,8 @@ func StorageClass(topologies int) *storagev1.StorageClass {
 // Claim is a PersistentVolumeClaim; it is bound if a volume is named.
 func Claim(name, volume string) *corev1.PersistentVolumeClaim {
 	class := storageClass
-	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: types.UID("uid-" + name)},
+	c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name,
+		UID: types.UID("uid-" + name)},
 		Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, VolumeName: volume}}
 	if volume != "" {
 		c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
@@ -44,10 +48,12 @@ func Volume(name string, topologies int) *corev1.PersistentVolume {
 		v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{}}
 	}
 	for i := range topologies {
-		v.Spec.NodeAffinity.Required.NodeSelectorTerms = append(v.Spec.NodeAffinity.Required.NodeSelectorTerms, corev1.NodeSelectorTerm{
-			MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{text("zone-", i)}},
-				{Key: text("rack-", i), Operator: corev1.NodeSelectorOpIn, Values: []string{"r"}}}})
+		v.Spec.NodeAffinity.Required.NodeSelectorTerms = append(v.Spec.NodeAffinity.Required.NodeSelectorTerms,
+			corev1.NodeSelectorTerm{
+				MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn,
+						Values: []string{text("zone-", i)}},
+					{Key: text("rack-", i), Operator: corev1.NodeSelectorOpIn, Values: []string{"r"}}}})
 	}
 	return v
 }

@@ -39,7 +39,8 @@ func newBook(t testing.TB, ordinary int) *ingest.Book {
 	book := ingest.New(func() time.Time { return now }, validate.Labels{}, []cluster.ClassRef{class})
 	book.SetNodeClass(class, cluster.NodeClassState{Ready: true, Generation: 1})
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}}
-	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind, Name: class.Name}
+	pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: class.Group, Kind: class.Kind,
+		Name: class.Name}
 	book.SetPool(pool)
 	stock(t, book)
 	book.Snapshot()

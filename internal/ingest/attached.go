@@ -68,7 +68,8 @@ func (b *Book) attachedNow() map[string][]string {
 // diskOn is a volume on a node.
 type diskOn struct{ node, disk string }
 
-// disksStayingAttached are the volumes of pods that no drain moves: nobody should wait for them to be detached. The lock is held.
+// disksStayingAttached are the volumes of pods that no drain moves: nobody should wait for them to be detached. The
+// lock is held.
 func (b *Book) disksStayingAttached() map[diskOn]bool {
 	out := make(map[diskOn]bool)
 	for uid, v := range b.volumesOfPods {

@@ -14,8 +14,8 @@ import (
 // unlimited is how many volumes a node can attach of which no limit is known.
 const unlimited = 1 << 40
 
-// noteAttachLimits notes that some node or type can attach only so many volumes of these drivers. Until then a driver's volumes are
-// not counted at all, which saves a dimension for each driver without limits. The lock is held.
+// noteAttachLimits notes that some node or type can attach only so many volumes of these drivers. Until then a driver's
+// volumes are not counted at all, which saves a dimension for each driver without limits. The lock is held.
 func (b *Book) noteAttachLimits(drivers []string) {
 	news := false
 	slices.Sort(drivers)
@@ -60,7 +60,8 @@ func (b *Book) readTypeLimits() {
 	b.noteAttachLimits(slices.Compact(drivers))
 }
 
-// remakeClasses makes classes anew whose resources are numbered differently now, and gives them to their pods. The lock is held.
+// remakeClasses makes classes anew whose resources are numbered differently now, and gives them to their pods. The lock
+// is held.
 func (b *Book) remakeClasses(which func(*classSpec) bool) {
 	changed := make(map[*cluster.PodClass]*cluster.PodClass)
 	for key, r := range b.classes {

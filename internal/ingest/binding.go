@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// podsNow lists the pods. One that we are binding counts as bound, before the watch has shown it: its room must not be given
-// to another. The lock is held.
+// podsNow lists the pods. One that we are binding counts as bound, before the watch has shown it: its room must not be
+// given to another. The lock is held.
 func (b *Book) podsNow() []*cluster.Pod {
 	all := b.pods.all()
 	own := false
@@ -18,7 +18,9 @@ func (b *Book) podsNow() []*cluster.Pod {
 		if !ok {
 			continue
 		}
-		i, found := slices.BinarySearchFunc(all, bind.UID, func(p *cluster.Pod, uid string) int { return strings.Compare(p.UID, uid) })
+		i, found := slices.BinarySearchFunc(all, bind.UID, func(p *cluster.Pod, uid string) int {
+			return strings.Compare(p.UID, uid)
+		})
 		if !found || all[i].Node != "" {
 			continue
 		}
@@ -26,14 +28,15 @@ func (b *Book) podsNow() []*cluster.Pod {
 			all, own = slices.Clone(all), true
 		}
 		p := *all[i]
-		p.Node, p.Nominated, p.Unschedulable, p.SchedulerSeen, p.Binding = b.sharedNodeName(bind.Node), "", false, true, true
+		p.Node, p.Nominated, p.Unschedulable, p.SchedulerSeen, p.Binding = b.sharedNodeName(bind.Node), "",
+			false, true, true
 		all[i] = &p
 	}
 	return all
 }
 
-// bindChange says what it means that a pod begins to be bound, or is bound no longer although the watch has not shown it. The
-// lock is held.
+// bindChange says what it means that a pod begins to be bound, or is bound no longer although the watch has not shown
+// it. The lock is held.
 func (b *Book) bindChange(c command.Command) change {
 	bind, ok := c.(command.Bind)
 	if !ok {

@@ -14,8 +14,10 @@ import (
 
 func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
 	b := New(time.Now, validate.Labels{}, nil)
-	b.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}, Status: corev1.PodStatus{
-		Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}})
+	b.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"},
+		Status: corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+				Reason: corev1.PodReasonUnschedulable}}}})
 	before := b.Snapshot()
 	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
 	b.Begin(bind)
@@ -36,15 +38,16 @@ func TestAPodThatIsBeingBoundCountsAsBound(t *testing.T) {
 	}
 }
 
-// Whoever was faster may have bound it elsewhere, which the API server says as a conflict: that it is bound is known, where is not
-// before the watch has shown it.
+// Whoever was faster may have bound it elsewhere, which the API server says as a conflict: that it is bound is known,
+// where is not before the watch has shown it.
 func TestWhereABoundPodIsTheWatchTells(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "u"}}
 	b := New(time.Now, validate.Labels{}, nil)
 	b.SetPod(pod)
 	bind := command.Bind{UID: "u", Namespace: "default", Name: "p", Node: "n"}
 	b.Begin(bind)
-	b.Record(command.Outcome{Command: bind, At: time.Now(), Writes: []command.Write{{Kind: command.KindPod, Name: "u", Bound: true, Node: "n"}}})
+	b.Record(command.Outcome{Command: bind, At: time.Now(), Writes: []command.Write{{Kind: command.KindPod, Name: "u",
+		Bound: true, Node: "n"}}})
 	if p := b.Snapshot().Pods[0]; p.Node != "n" || !p.Binding {
 		t.Errorf("before the watch has shown it the pod is on %q, binding: %t", p.Node, p.Binding)
 	}

@@ -37,8 +37,9 @@ type Book struct {
 	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
 	otherObjects   otherObjects
 
-	names           *resource.Names
-	measureDue      bool                     // nodes, claims and catalogs are to be measured again: a resource has got a number
+	names *resource.Names
+	// nodes, claims and catalogs are to be measured again: a resource has got a number
+	measureDue      bool
 	outOfDimensions bool                     // somebody found no dimension left
 	unusedSince     [resource.Size]time.Time // since when nobody counts by a dimension, while there is one too few
 	resourceSupply  resourceSupply
@@ -116,9 +117,10 @@ type Book struct {
 	evictions        map[string]*ownerEvictions // to save money, within the hour, by owner
 	evictionsSince   time.Time                  // since when evictions are counted
 	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
-	orphansEnded      map[string]time.Time
-	orphanMemory      orphanMemory                // whether the pools can be relied on to remember held orphans
-	claimLost         time.Time                   // when a claim vanished that was not being deleted, or when we began to look
+	orphansEnded map[string]time.Time
+	orphanMemory orphanMemory // whether the pools can be relied on to remember held orphans
+	// when a claim vanished that was not being deleted, or when we began to look
+	claimLost         time.Time
 	trackers          map[string]*claimTracker    // by claim UID
 	schedulerMessages map[string]schedulerMessage // kube-scheduler's words about pods without a place, by UID
 	settledClaims     map[string]bool             // claims whose use is decided, by UID
@@ -138,29 +140,43 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		now: now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool), otherObjects: newOtherObjects(), changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})}, catalogWake: make(chan struct{}, 1),
-		names: &resource.Names{}, resourceSupply: newResourceSupply(), specsByKey: make(map[string]*classSpec), classes: make(map[string]*classSpec),
-		rules: make(map[string]*cluster.Rule), labelSets: make(map[string]cluster.Labels), podLimits: make(map[resource.Vector]*resource.Vector), pods: newOrderedMap[*cluster.Pod](),
-		volumesOfPods: make(map[string]*podVolumes), unboundPods: make(map[string]bool), stalePods: make(map[string]bool), claimUsers: make(map[string]map[string]bool), derivedSpecs: make(map[derivedKey]*classSpec),
-		namespaces: newSharedMap[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
-		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume), volumesOf: make(map[string]map[string]*corev1.PersistentVolume),
+		now: now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool), otherObjects: newOtherObjects(),
+		changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
+		catalogWake: make(chan struct{}, 1),
+		names:       &resource.Names{}, resourceSupply: newResourceSupply(), specsByKey: make(map[string]*classSpec),
+		classes: make(map[string]*classSpec),
+		rules:   make(map[string]*cluster.Rule), labelSets: make(map[string]cluster.Labels),
+		podLimits: make(map[resource.Vector]*resource.Vector), pods: newOrderedMap[*cluster.Pod](),
+		volumesOfPods: make(map[string]*podVolumes), unboundPods: make(map[string]bool),
+		stalePods: make(map[string]bool), claimUsers: make(map[string]map[string]bool),
+		derivedSpecs: make(map[derivedKey]*classSpec),
+		namespaces:   newSharedMap[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
+		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume),
+		volumesOf:     make(map[string]map[string]*corev1.PersistentVolume),
 		sortedVolumes: make(map[string][]string), madeBy: make(map[*storagev1.StorageClass]volumeChoices),
 		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
 		typeLimits: make(map[string]map[string]int32), limited: make(map[string]bool),
 		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
-		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet), daemonPods: make(map[string]daemonPod),
+		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet),
+		daemonPods:  make(map[string]daemonPod),
 		podDefaults: newPodDefaults(), owners: newSharedMap[cluster.Owner](),
 		nodeClasses: make(map[cluster.ClassRef]cluster.NodeClassState), poolCatalogs: make(map[string]*poolCatalog),
 		numberedCatalogs: make(map[catalogKey]*cluster.Catalog), observed: make(map[cluster.ClassRef]*observedTypes),
 		shortages: make(map[command.UnavailableOffering]*shortage), shortageBackoff: defaultShortageBackoff(),
-		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note), healthConditions: make(map[string]bool),
-		nodeBy: make(map[string]string), claimBy: make(map[string]string), pdbs: make(map[string]*cluster.PDB),
+		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
+		healthConditions: make(map[string]bool),
+		nodeBy:           make(map[string]string), claimBy: make(map[string]string),
+		pdbs:        make(map[string]*cluster.PDB),
 		attachments: make(map[string]attachedVolume), awaitingWrites: make(map[awaitedWrite]map[string]bool),
-		recentLaunches: make(map[string]launchResults), refusedLaunches: make(map[string]launchRefusal), inventoryWake: make(chan struct{}, 1),
-		podEvents: make(map[string]time.Time), inFlight: make(map[string]*inFlight),
+		recentLaunches: make(map[string]launchResults), refusedLaunches: make(map[string]launchRefusal),
+		inventoryWake: make(chan struct{}, 1),
+		podEvents:     make(map[string]time.Time), inFlight: make(map[string]*inFlight),
 		retries: make(map[string]cluster.Retry), instancesGone: make(map[string]time.Time),
-		launchBackoffs: make(map[string]*launchBackoff), evictions: make(map[string]*ownerEvictions), evictionsSince: now(), claimLost: now(), orphansEnded: make(map[string]time.Time), driftStates: newDriftStates(), quarantined: newQuarantined(),
-		trackers: make(map[string]*claimTracker), schedulerMessages: make(map[string]schedulerMessage), settledClaims: make(map[string]bool), tryHistories: make(map[string]*tryHistory),
+		launchBackoffs: make(map[string]*launchBackoff), evictions: make(map[string]*ownerEvictions),
+		evictionsSince: now(), claimLost: now(), orphansEnded: make(map[string]time.Time),
+		driftStates: newDriftStates(), quarantined: newQuarantined(),
+		trackers: make(map[string]*claimTracker), schedulerMessages: make(map[string]schedulerMessage),
+		settledClaims: make(map[string]bool), tryHistories: make(map[string]*tryHistory),
 		removedEarly: make(map[string]time.Time), lostSlots: make(map[slotKey]*lostSlot),
 	}
 	for _, kind := range kinds {
@@ -199,10 +215,14 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.collectGarbage()
 	left := b.quarantineNow(now)
 	s := &cluster.Snapshot{
-		Rev: b.rev, Now: now, DemandRev: b.revs.demand, SupplyRev: b.revs.supply, RoomRev: b.revs.room, DisruptionRev: b.revs.disruption, Names: b.names.Clone(), PlannedAt: b.lastPlanned, LastBound: b.lastBound, SchedulerActivity: b.schedulerActivity,
-		Pods: b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
-		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(), Inventory: b.inventoryNow(), OtherPools: b.otherPoolsNow(), Notes: valuesByKey(b.notes),
-		InFlight: make(map[string]bool, len(b.inFlight)), Retry: maps.Clone(b.retries), InstancesGone: make(map[string]bool, len(b.instancesGone)), Quarantine: left,
+		Rev: b.rev, Now: now, DemandRev: b.revs.demand, SupplyRev: b.revs.supply, RoomRev: b.revs.room,
+		DisruptionRev: b.revs.disruption, Names: b.names.Clone(), PlannedAt: b.lastPlanned, LastBound: b.lastBound,
+		SchedulerActivity: b.schedulerActivity,
+		Pods:              b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
+		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(), Inventory: b.inventoryNow(),
+		OtherPools: b.otherPoolsNow(), Notes: valuesByKey(b.notes),
+		InFlight: make(map[string]bool, len(b.inFlight)), Retry: maps.Clone(b.retries),
+		InstancesGone: make(map[string]bool, len(b.instancesGone)), Quarantine: left,
 		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLostAt: b.claimLost,
 		OrphansUnknown: b.orphanMemory.isUnknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
 	}
@@ -254,7 +274,8 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 	return out
 }
 
-// claimNow is the claim with what only the book knows about it. Snapshots share it until that changes. The lock is held.
+// claimNow is the claim with what only the book knows about it. Snapshots share it until that changes. The lock is
+// held.
 func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 	c, event, price, estimated := e.claim, e.claim.LastPodEvent, e.claim.Price, e.claim.Estimated
 	if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(event) {
@@ -276,7 +297,8 @@ func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 		return last
 	}
 	now := *c
-	now.LastPodEvent, now.Price, now.Estimated, now.InstanceGone, now.DriftedFrom = event, price, estimated, gone, drifted
+	now.LastPodEvent, now.Price, now.Estimated, now.InstanceGone, now.DriftedFrom = event, price, estimated,
+		gone, drifted
 	if isRefused {
 		now.Conditions = append(slices.DeleteFunc(slices.Clone(c.Conditions), func(have cluster.Condition) bool {
 			return have.Type == refused.Type
@@ -292,7 +314,8 @@ func expectedClaim(c command.CreateClaim, now time.Time) *cluster.Claim {
 	return &cluster.Claim{
 		Name: c.Name, Pool: c.Pool, Created: now, Finalized: true, Expected: true, Labels: c.Labels,
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Slot: c.Slot, DriftReplacement: c.DriftReplacement, Price: c.Price, Estimated: c.Estimated,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Slot: c.Slot, DriftReplacement: c.DriftReplacement,
+		Price: c.Price, Estimated: c.Estimated,
 		Hash: c.Template.Hash.Hash, HashVersion: c.Template.Hash.Version, Replaces: c.Replaces,
 	}
 }

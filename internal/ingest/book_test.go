@@ -34,7 +34,8 @@ func newBook() (*Book, *clock) {
 }
 
 func claimObject(name, version string) *v1.NodeClaim {
-	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
+	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version,
+		Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
 }
 
 func TestCommandIsBusyUntilTheWatchShowsItsWrites(t *testing.T) {
@@ -46,7 +47,8 @@ func TestCommandIsBusyUntilTheWatchShowsItsWrites(t *testing.T) {
 	if !busy() {
 		t.Fatal("a command under way is not busy")
 	}
-	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a", Version: "9"}}})
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a",
+		Version: "9"}}})
 	if !busy() {
 		t.Fatal("the watch has not shown version 9, yet the command may be begun again")
 	}
@@ -65,7 +67,8 @@ func TestCommandIsNotBusyForeverIfTheWatchIsDown(t *testing.T) {
 	b.SetClaim(claimObject("a", "5"))
 	c := command.Adopt{Claim: "a"}
 	b.Begin(c)
-	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a", Version: "9"}}})
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a",
+		Version: "9"}}})
 	clock.tick(watchTimeout + time.Second)
 	if b.Snapshot().InFlight[c.Key()] {
 		t.Error("a command that the watch never confirmed blocks its successor for good")
@@ -102,7 +105,8 @@ func TestExpectedClaimCountsBeforeTheWatchShowsIt(t *testing.T) {
 	if got == nil || !got.Expected || got.Seats[0].Count != 3 {
 		t.Fatalf("the claim that is being created is not in the snapshot: %+v", got)
 	}
-	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "default-x", Version: "3", Created: true}}})
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim,
+		Name: "default-x", Version: "3", Created: true}}})
 	if b.Snapshot().Claim("default-x") == nil {
 		t.Fatal("the created claim vanished between the answer and the watch")
 	}
@@ -118,7 +122,8 @@ func TestGoneInstanceIsRememberedUntilItsObjectsAreGone(t *testing.T) {
 	claim := claimObject("a", "1")
 	claim.Status.ProviderID, claim.UID = "kwok://a", "1"
 	b.SetClaim(claim)
-	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", UID: "1", ProviderID: "kwok://a"}, At: b.now(), InstanceGone: true})
+	b.Record(command.Outcome{Command: command.Terminate{Claim: "a", UID: "1", ProviderID: "kwok://a"}, At: b.now(),
+		InstanceGone: true})
 	if s := b.Snapshot(); !s.Claim("a").InstanceGone || !s.InstancesGone["kwok://a"] {
 		t.Fatal("that the instance is gone was forgotten")
 	}
@@ -136,9 +141,12 @@ func TestGoneInstanceIsRememberedUntilItsObjectsAreGone(t *testing.T) {
 
 func TestSnapshotNeverChanges(t *testing.T) {
 	b, clock := newBook()
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}, Status: corev1.NodeStatus{Allocatable: quantity("4")}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"},
+		Status: corev1.NodeStatus{Allocatable: quantity("4")}})
 	b.SetClaim(claimObject("a", "1"))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: quantity("1")}}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "p"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: quantity(
+			"1")}}}}}
 	b.SetPod(pod)
 	s := b.Snapshot()
 	node, claim, before := *s.Nodes[0], *s.Claims[0], *s.Pods[0]
@@ -147,46 +155,58 @@ func TestSnapshotNeverChanges(t *testing.T) {
 	moved.Spec.NodeName = "n"
 	moved.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = apiresource.MustParse("1")
 	b.SetPod(moved)
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "2"}, Spec: corev1.NodeSpec{Unschedulable: true}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "2"},
+		Spec: corev1.NodeSpec{Unschedulable: true}})
 	b.SetClaim(claimObject("a", "2"))
 	b.Snapshot()
-	if !reflect.DeepEqual(*s.Nodes[0], node) || !reflect.DeepEqual(*s.Claims[0], claim) || !reflect.DeepEqual(*s.Pods[0], before) || len(s.PodsOn("n")) != 0 {
+	if !reflect.DeepEqual(*s.Nodes[0], node) || !reflect.DeepEqual(*s.Claims[0], claim) ||
+		!reflect.DeepEqual(*s.Pods[0], before) || len(s.PodsOn("n")) != 0 {
 		t.Error("a snapshot changed after it was handed out")
 	}
 }
 
 func TestNewResourceIsMeasuredOnNodesThatWereThereBefore(t *testing.T) {
 	b, _ := newBook()
-	gpus := corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("8"), "nvidia.com/gpu": apiresource.MustParse("2")}
+	gpus := corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("8"),
+		"nvidia.com/gpu": apiresource.MustParse("2")}
 	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: gpus}})
 	b.SetPool(pool("default"))
-	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}, cluster.NodeClassState{Ready: true})
-	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "g", Capacity: gpus, Offerings: []cloudprovider.Offering{{Price: 1, Available: true}}}}, nil)
+	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"},
+		cluster.NodeClassState{Ready: true})
+	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "g", Capacity: gpus,
+		Offerings: []cloudprovider.Offering{{Price: 1, Available: true}}}}, nil)
 	if n := b.Snapshot().Names.Len(); n != 4 {
 		t.Fatalf("%d resources are numbered although nobody asked for a GPU", n)
 	}
 	b.SetPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": apiresource.MustParse("1")}}}}}})
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"nvidia.com/gpu": apiresource.MustParse(
+			"1")}}}}}})
 	s := b.Snapshot()
 	dim, ok := s.Names.Lookup("nvidia.com/gpu")
 	if !ok || s.Nodes[0].Allocatable[dim] != 2 || s.Pool("default").Catalog.Types[0].Allocatable[dim] != 2 {
-		t.Errorf("the GPU was not measured: dimension %d, node %v, catalog %v", dim, s.Nodes[0].Allocatable, s.Pool("default").Catalog.Types[0].Allocatable)
+		t.Errorf("the GPU was not measured: dimension %d, node %v, catalog %v", dim, s.Nodes[0].Allocatable,
+			s.Pool("default").Catalog.Types[0].Allocatable)
 	}
 }
 
 func TestExhaustedOfferingComesBack(t *testing.T) {
 	b, clock := newBook()
 	b.SetPool(pool("default"))
-	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}, cluster.NodeClassState{Ready: true})
-	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "m", Capacity: quantity("4"), Offerings: []cloudprovider.Offering{
-		{Price: 1, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1", cluster.CapacityTypeLabel: "spot"}},
-		{Price: 2, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1", cluster.CapacityTypeLabel: "on-demand"}},
-	}}}, nil)
+	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"},
+		cluster.NodeClassState{Ready: true})
+	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "m", Capacity: quantity("4"),
+		Offerings: []cloudprovider.Offering{
+			{Price: 1, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1",
+				cluster.CapacityTypeLabel: "spot"}},
+			{Price: 2, Available: true, Labels: map[string]string{cluster.ZoneLabel: "z1",
+				cluster.CapacityTypeLabel: "on-demand"}},
+		}}}, nil)
 	available := func() int { return b.Snapshot().Pool("default").Catalog.Available().Count() }
 	if available() != 2 {
 		t.Fatalf("%d offerings are for sale, want 2", available())
 	}
-	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Unavailable: []command.UnavailableOffering{{Type: "m", Zone: "z1", CapacityType: "spot"}}})
+	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(),
+		Unavailable: []command.UnavailableOffering{{Type: "m", Zone: "z1", CapacityType: "spot"}}})
 	if available() != 1 {
 		t.Fatalf("%d offerings are for sale after one was refused, want 1", available())
 	}
@@ -205,7 +225,8 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 	}
 	clock.tick(time.Second)
 	judged := pod.DeepCopy()
-	judged.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	judged.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable}}
 	b.SetPod(judged)
 	first := clock.at
 	clock.tick(time.Second)
@@ -221,7 +242,8 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 		t.Error("a pod that preempts others has a place, yet it is pending")
 	}
 	gated := pod.DeepCopy()
-	gated.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated}}
+	gated.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonSchedulingGated}}
 	b.SetPod(gated)
 	if b.Snapshot().Pods[0].IsPending() {
 		t.Error("a gated pod is pending")
@@ -230,7 +252,8 @@ func TestSeenIsWhenThePodBecameUnschedulable(t *testing.T) {
 
 func pool(name string) *v1.NodePool {
 	p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+		Name: "default"}
 	return p
 }
 
@@ -238,19 +261,22 @@ func TestBudgetWindows(t *testing.T) {
 	b, clock := newBook()
 	p := pool("default")
 	schedule := "0 9 * * *"
-	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &schedule, Duration: &metav1.Duration{Duration: 8 * time.Hour}}, {Nodes: "15%"}}
+	p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &schedule,
+		Duration: &metav1.Duration{Duration: 8 * time.Hour}}, {Nodes: "15%"}}
 	b.SetPool(p)
 	for _, c := range []struct {
 		now     time.Time
 		active  bool
 		changes time.Time
 	}{
-		{at(8, 59), false, at(9, 0)}, {at(9, 0), true, at(17, 0)}, {at(16, 59), true, at(17, 0)}, {at(17, 0), false, at(9, 0).AddDate(0, 0, 1)},
+		{at(8, 59), false, at(9, 0)}, {at(9, 0), true, at(17, 0)}, {at(16, 59), true, at(17, 0)},
+		{at(17, 0), false, at(9, 0).AddDate(0, 0, 1)},
 	} {
 		clock.at = c.now
 		got := b.Snapshot().Pool("default").Budgets[0]
 		if got.Active != c.active || !got.ChangesAt.Equal(c.changes) {
-			t.Errorf("at %s: active %v until %s, want %v until %s", c.now, got.Active, got.ChangesAt, c.active, c.changes)
+			t.Errorf("at %s: active %v until %s, want %v until %s", c.now, got.Active, got.ChangesAt,
+				c.active, c.changes)
 		}
 	}
 	if got := b.Snapshot().Pool("default").Budgets[1]; !got.Active || !got.Percent || got.Allows(10) != 2 {
@@ -272,13 +298,16 @@ func TestPoolConversion(t *testing.T) {
 	if _, found := got.Template.Requirements.Get(cluster.ZoneLabel); !found {
 		t.Errorf("the old zone label was not understood: %s", got.Template.Requirements)
 	}
-	if got.IsUsable() || got.NodeClass.Reason != "NodeClassNotFound" || got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
+	if got.IsUsable() || got.NodeClass.Reason != "NodeClassNotFound" ||
+		got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
 		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.IsUsable(), got.NodeClass)
 	}
 	p.Spec.Template.Spec.NodeClassRef.Kind = "" // it could not be read
 	b.SetPool(p)
-	const fix = "spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it to KWOKNodeClass.karpenter.kwok.sh"
-	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" || got.NodeClass.Message != fix {
+	const fix = "spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it " +
+		"to KWOKNodeClass.karpenter.kwok.sh"
+	if got := b.Snapshot().Pool("default"); got.NodeClass.Reason != "NodeClassNotSupported" ||
+		got.NodeClass.Message != fix {
 		t.Errorf("a reference that can't be read: %+v", got.NodeClass)
 	}
 }
@@ -289,8 +318,10 @@ func TestAmounts(t *testing.T) {
 		text string
 		want int64
 	}{
-		{resource.CPU, "1", 1000}, {resource.CPU, "0.1", 100}, {resource.CPU, "1u", 1}, {resource.CPU, "1e30", maxAmount},
-		{resource.Memory, "1Gi", 1 << 30}, {resource.Memory, "1500m", 2}, {resource.Memory, "123456789012345678901234567890", maxAmount},
+		{resource.CPU, "1", 1000}, {resource.CPU, "0.1", 100}, {resource.CPU, "1u", 1},
+		{resource.CPU, "1e30", maxAmount},
+		{resource.Memory, "1Gi", 1 << 30}, {resource.Memory, "1500m", 2},
+		{resource.Memory, "123456789012345678901234567890", maxAmount},
 		{resource.Memory, "-123456789012345678901234567890", -maxAmount}, {resource.Pods, "110", 110},
 	} {
 		if got := amount(c.dim, apiresource.MustParse(c.text)); got != c.want {
@@ -312,27 +343,32 @@ func TestPoolIsHeldWhenRefusalsTeachNothing(t *testing.T) {
 		return p.BackoffUntil.Sub(clock.at)
 	}
 	spot := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true,
+		Unavailable: []command.UnavailableOffering{spot}})
 	if held() != 0 {
 		t.Error("the pool is held although the next plan can avoid what was refused")
 	}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true,
+		Unavailable: []command.UnavailableOffering{spot}})
 	if held() != 0 {
 		t.Error("the pool is held because another launch met the same shortage")
 	}
 	for range 10 {
 		b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
 		if held() != firstLaunchBackoff {
-			t.Errorf("held for %s after a refusal that taught nothing, want %s: those that fail together count once", held(), firstLaunchBackoff)
+			t.Errorf("held for %s after a refusal that taught nothing, want %s: those that fail together count once",
+				held(), firstLaunchBackoff)
 		}
 	}
 	clock.tick(firstLaunchBackoff)
 	if held() != 0 {
 		t.Error("the pool is held for longer than was said")
 	}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Refusal: command.Refusal{Message: "InvalidAMIID.NotFound"}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true,
+		Refusal: command.Refusal{Message: "InvalidAMIID.NotFound"}})
 	if held() != 2*firstLaunchBackoff || b.Snapshot().Pool("default").BackoffCause != "InvalidAMIID.NotFound" {
-		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstLaunchBackoff, b.Snapshot().Pool("default").BackoffCause)
+		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstLaunchBackoff,
+			b.Snapshot().Pool("default").BackoffCause)
 	}
 	clock.tick(2 * firstLaunchBackoff)
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
@@ -346,7 +382,8 @@ func TestCreatedClaimOutlivesASlowWatch(t *testing.T) {
 	b, clock := newBook()
 	c := command.CreateClaim{Name: "default-x", Pool: "default"}
 	b.Begin(c)
-	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "default-x", Version: "3", Created: true}}})
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim,
+		Name: "default-x", Version: "3", Created: true}}})
 	clock.tick(time.Minute)
 	if b.Snapshot().Claim("default-x") == nil {
 		t.Error("a claim that was created is forgotten while the watch is slow: its pods would get a second node")

@@ -42,15 +42,16 @@ func budgetOf(in *v1.Budget) (cluster.Budget, window) {
 	return out, w
 }
 
-// The end of windows that overlap is looked for over so many of them and so far ahead; one that is open for longer counts as one
-// that never closes, until it is looked at again. The book is locked meanwhile.
+// The end of windows that overlap is looked for over so many of them and so far ahead; one that is open for longer
+// counts as one that never closes, until it is looked at again. The book is locked meanwhile.
 const (
 	longestLookAhead = 400 * 24 * time.Hour
 	mostTicks        = 1000
 	lookAheadAgain   = 24 * time.Hour
 )
 
-// stateAt says whether the window is open, and when that changes; never if that is the zero time. Windows that overlap are one.
+// stateAt says whether the window is open, and when that changes; never if that is the zero time. Windows that overlap
+// are one.
 func (w *window) stateAt(now time.Time) (open bool, changes time.Time) {
 	if w.schedule == nil {
 		return true, time.Time{}
@@ -82,8 +83,8 @@ func (w *window) lookAhead(now time.Time) (open bool, changes, sure time.Time) {
 	return true, time.Time{}, cluster.Earlier(tick.Add(w.length), now.Add(lookAheadAgain))
 }
 
-// lastWithin is a late tick, if not always the last, of those that come before the window closes which the tick has opened;
-// the tick itself if there is none.
+// lastWithin is a late tick, if not always the last, of those that come before the window closes which the tick has
+// opened; the tick itself if there is none.
 func (w *window) lastWithin(tick time.Time) time.Time {
 	end := tick.Add(w.length)
 	for ahead := w.length - time.Minute; ; ahead /= 2 {
@@ -99,10 +100,10 @@ func (w *window) lastWithin(tick time.Time) time.Time {
 	}
 }
 
-// next is the first tick after the time; zero if there is none. A tick that falls into an hour which is skipped when clocks
-// are put forward comes when they are; one in an hour that comes twice comes twice. Between two changes the clock in the
-// zone runs like one that never changes, so the schedule is asked about those stretches, one after the other: asked about
-// the zone itself, the parser passes over ticks on days when clocks change by half an hour.
+// next is the first tick after the time; zero if there is none. A tick that falls into an hour which is skipped when
+// clocks are put forward comes when they are; one in an hour that comes twice comes twice. Between two changes the
+// clock in the zone runs like one that never changes, so the schedule is asked about those stretches, one after the
+// other: asked about the zone itself, the parser passes over ticks on days when clocks change by half an hour.
 func (w *window) next(t time.Time) time.Time {
 	at := t.In(w.zone)
 	from := wallClock(at)

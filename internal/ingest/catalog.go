@@ -56,13 +56,13 @@ type poolCatalog struct {
 type typeList struct {
 	types        []*cloudprovider.InstanceType
 	reservations map[string]string // the label of each reservation
-	// catalog is the catalog that was made of it first, which all others share what they can with; until there is one, lastCatalog is
-	// the catalog of the list before.
+	// catalog is the catalog that was made of it first, which all others share what they can with; until there is one,
+	// lastCatalog is the catalog of the list before.
 	catalog, lastCatalog *cluster.Catalog
 }
 
-// requestCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation is
-// always a new wish. The lock is held.
+// requestCatalog asks for a pool's catalog to be fetched unless it was asked for this generation. A negative generation
+// is always a new wish. The lock is held.
 func (b *Book) requestCatalog(pool string, generation int64) {
 	c := b.poolCatalogs[pool]
 	if c == nil {
@@ -78,7 +78,8 @@ func (b *Book) requestCatalog(pool string, generation int64) {
 	b.wakeCatalogs()
 }
 
-// RefetchCatalogs has the catalogs of all pools fetched soon: the cloud has said that prices, or what it sells, have changed.
+// RefetchCatalogs has the catalogs of all pools fetched soon: the cloud has said that prices, or what it sells, have
+// changed.
 func (b *Book) RefetchCatalogs() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +96,8 @@ func (b *Book) wakeCatalogs() {
 	}
 }
 
-// KeepCatalogs keeps every pool's catalog fresh until the context ends. It is the only part of ingest that asks the cloud.
+// KeepCatalogs keeps every pool's catalog fresh until the context ends. It is the only part of ingest that asks the
+// cloud.
 func (b *Book) KeepCatalogs(ctx context.Context, provider cloudprovider.Catalog) error {
 	slots := make(chan struct{}, catalogsAtOnce)
 	for {
@@ -113,7 +115,8 @@ func (b *Book) KeepCatalogs(ctx context.Context, provider cloudprovider.Catalog)
 
 // fetchCatalog asks for one pool's catalog. A provider that does not answer in time holds up neither other pools nor,
 // since its slot is given back, more than its own next fetch.
-func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool, slots chan struct{}) {
+func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool,
+	slots chan struct{}) {
 	defer b.fetchDone(pool.Name)
 	select {
 	case slots <- struct{}{}:
@@ -133,7 +136,9 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 	case <-answered:
 		<-slots
 		if ctx.Err() == nil {
-			if broken := b.contain("the catalog of NodePool "+pool.Name, func() { b.setCatalog(pool.Name, pool.Generation, types, err) }); broken != nil {
+			if broken := b.contain("the catalog of NodePool "+pool.Name, func() {
+				b.setCatalog(pool.Name, pool.Generation, types, err)
+			}); broken != nil {
 				b.setCatalog(pool.Name, pool.Generation, nil, broken)
 			}
 		}
@@ -148,8 +153,11 @@ func (b *Book) fetchCatalog(ctx context.Context, provider cloudprovider.Catalog,
 }
 
 // askTypes asks the provider. One that panics has not answered.
-func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog, pool *v1.NodePool) (types []*cloudprovider.InstanceType, err error) {
-	if broken := b.contain("the catalog of NodePool "+pool.Name, func() { types, err = provider.InstanceTypes(ctx, pool) }); broken != nil {
+func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog,
+	pool *v1.NodePool) (types []*cloudprovider.InstanceType, err error) {
+	if broken := b.contain("the catalog of NodePool "+pool.Name, func() {
+		types, err = provider.InstanceTypes(ctx, pool)
+	}); broken != nil {
 		return nil, broken
 	}
 	return types, err
@@ -256,17 +264,20 @@ func (b *Book) sharedList(types []*cloudprovider.InstanceType, before *cluster.C
 	return &typeList{types: types, reservations: reservationsOf(types), lastCatalog: before}
 }
 
-// sameTypes reports whether two lists sell the same. Providers that have nothing new to say hand out the same values, so
-// most of the time only pointers are compared.
+// sameTypes reports whether two lists sell the same. Providers that have nothing new to say hand out the same values,
+// so most of the time only pointers are compared.
 func sameTypes(a, b []*cloudprovider.InstanceType) bool {
 	return slices.EqualFunc(a, b, func(x, y *cloudprovider.InstanceType) bool { return x == y || sameType(x, y) })
 }
 
 func sameType(x, y *cloudprovider.InstanceType) bool {
-	return x.Name == y.Name && maps.EqualFunc(x.Labels, y.Labels, slices.Equal) && maps.Equal(x.VolumeLimits, y.VolumeLimits) &&
-		maps.EqualFunc(x.Capacity, y.Capacity, apiresource.Quantity.Equal) && maps.EqualFunc(x.Overhead, y.Overhead, apiresource.Quantity.Equal) &&
+	return x.Name == y.Name && maps.EqualFunc(x.Labels, y.Labels, slices.Equal) && maps.Equal(x.VolumeLimits,
+		y.VolumeLimits) &&
+		maps.EqualFunc(x.Capacity, y.Capacity, apiresource.Quantity.Equal) && maps.EqualFunc(x.Overhead, y.Overhead,
+		apiresource.Quantity.Equal) &&
 		slices.EqualFunc(x.Offerings, y.Offerings, func(o, p cloudprovider.Offering) bool {
-			return o.Price == p.Price && o.PriceEstimated == p.PriceEstimated && o.Available == p.Available && o.ReservationID == p.ReservationID &&
+			return o.Price == p.Price && o.PriceEstimated == p.PriceEstimated && o.Available == p.Available &&
+				o.ReservationID == p.ReservationID &&
 				o.ReservationCapacity == p.ReservationCapacity && maps.Equal(o.Labels, p.Labels)
 		})
 }
@@ -291,11 +302,12 @@ func (b *Book) catalogNow(pool string) (*cluster.Catalog, string) {
 	return c.catalog, ""
 }
 
-// availableNow is the pool's list without what can't be bought. Pools of which the same is to be said share it, and it is the
-// list itself if there is nothing to say. The lock is held.
+// availableNow is the pool's list without what can't be bought. Pools of which the same is to be said share it, and it
+// is the list itself if there is nothing to say. The lock is held.
 func (b *Book) availableNow(c *poolCatalog) *cluster.Catalog {
 	for _, other := range b.poolCatalogs {
-		if other != c && other.catalog != nil && other.base == c.base && maps.Equal(other.unavailable, c.unavailable) && maps.Equal(other.pinned, c.pinned) {
+		if other != c && other.catalog != nil && other.base == c.base && maps.Equal(other.unavailable, c.unavailable) &&
+			maps.Equal(other.pinned, c.pinned) {
 			return other.catalog
 		}
 	}
@@ -305,7 +317,8 @@ func (b *Book) availableNow(c *poolCatalog) *cluster.Catalog {
 		return c.base
 	}
 	out := c.base.Without(func(o *cluster.Offering) bool {
-		return o.Reservation != "" && o.ReservationLeft <= c.pinned[o.Reservation] || c.stateOf(c.base, o).availability == notAvailable
+		return o.Reservation != "" && o.ReservationLeft <= c.pinned[o.Reservation] ||
+			c.stateOf(c.base, o).availability == notAvailable
 	})
 	for i := range out.Offerings {
 		o := &out.Offerings[i] // Without has made a list of its own
@@ -338,8 +351,8 @@ type catalogKey struct {
 	class cluster.ClassRef
 }
 
-// catalogFor is a provider's list, numbered, with what has been learned of the nodes of the class. Classes of which nothing
-// was learned share it. The lock is held.
+// catalogFor is a provider's list, numbered, with what has been learned of the nodes of the class. Classes of which
+// nothing was learned share it. The lock is held.
 func (b *Book) catalogFor(list *typeList, class cluster.ClassRef) *cluster.Catalog {
 	key := catalogKey{list, class}
 	if have := b.numberedCatalogs[key]; have != nil {

@@ -9,13 +9,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// numberCatalog numbers a provider's list, or the list with what was learned of it. Offerings and their index are made once for a
-// stock; only how much of everything the types have is worked out anew. The lock is held.
+// numberCatalog numbers a provider's list, or the list with what was learned of it. Offerings and their index are made
+// once for a stock; only how much of everything the types have is worked out anew. The lock is held.
 func (b *Book) numberCatalog(list *typeList, in []*cloudprovider.InstanceType) *cluster.Catalog {
 	types := make([]cluster.Type, len(in))
 	for i, t := range in {
 		types[i] = cluster.Type{
-			Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.withAttachLimits(b.measure(t.Allocatable()), t.VolumeLimits),
+			Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.withAttachLimits(b.measure(t.Allocatable()),
+				t.VolumeLimits),
 		}
 	}
 	if list.catalog == nil {
@@ -38,7 +39,8 @@ func (l *typeList) latest() *cluster.Catalog {
 	return l.lastCatalog
 }
 
-// similarCatalogs are the catalogs that a stock's may have much in common with, first the one that it takes the place of.
+// similarCatalogs are the catalogs that a stock's may have much in common with, first the one that it takes the place
+// of.
 func (b *Book) similarCatalogs(list *typeList) []*cluster.Catalog {
 	var out []*cluster.Catalog
 	if list.lastCatalog != nil {
@@ -55,8 +57,8 @@ func (b *Book) similarCatalogs(list *typeList) []*cluster.Catalog {
 // mostCompared is with how many catalogs the labels of a new one are compared.
 const mostCompared = 3
 
-// offeringsOf lists every node that can be bought. There are many, with many labels, and few that differ: offerings share
-// lists of labels with one another and with catalogs that are alike: the one before, or those of other classes.
+// offeringsOf lists every node that can be bought. There are many, with many labels, and few that differ: offerings
+// share lists of labels with one another and with catalogs that are alike: the one before, or those of other classes.
 func offeringsOf(in []*cloudprovider.InstanceType, alike []*cluster.Catalog) []cluster.Offering {
 	var offerings []cluster.Offering
 	own := make(offeringLabels)
@@ -73,7 +75,8 @@ func offeringsOf(in []*cloudprovider.InstanceType, alike []*cluster.Catalog) []c
 				offerings = append(offerings, cluster.Offering{
 					Type: i, Labels: own.of(variant, o.Labels), Common: common,
 					Zone: o.Labels[cluster.ZoneLabel], CapacityType: o.Labels[cluster.CapacityTypeLabel],
-					Price: o.Price, Estimated: o.PriceEstimated, Available: o.Available, Reservation: o.ReservationID, ReservationLeft: max(0, o.ReservationCapacity),
+					Price: o.Price, Estimated: o.PriceEstimated, Available: o.Available, Reservation: o.ReservationID,
+					ReservationLeft: max(0, o.ReservationCapacity),
 				})
 			}
 		}
@@ -81,12 +84,16 @@ func offeringsOf(in []*cloudprovider.InstanceType, alike []*cluster.Catalog) []c
 	return offerings
 }
 
-// splitLabels tells the labels that all offerings of a type have in common from those that it leaves open or some offering sets.
+// splitLabels tells the labels that all offerings of a type have in common from those that it leaves open or some
+// offering sets.
 func splitLabels(t *cloudprovider.InstanceType) (open map[string][]string, common cluster.Labels) {
 	open = make(map[string][]string)
 	shared := map[string]string{cluster.InstanceTypeLabel: t.Name}
 	for key, values := range t.Labels {
-		set := slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool { _, has := o.Labels[key]; return has })
+		set := slices.ContainsFunc(t.Offerings, func(o cloudprovider.Offering) bool {
+			_, has := o.Labels[key]
+			return has
+		})
 		switch {
 		case key == cluster.InstanceTypeLabel || len(values) == 0:
 		case set || len(values) > 1:

@@ -25,15 +25,18 @@ func wares(class string, types int, price float64) []*cloudprovider.InstanceType
 	var out []*cloudprovider.InstanceType
 	for i := range types {
 		name := fmt.Sprintf("m%03d", i)
-		t := &cloudprovider.InstanceType{Name: name, Capacity: quantity("4"), VolumeLimits: map[string]int32{ebsDriver: int32(20 + i%5)},
-			Labels: map[string][]string{"class": {class}, cluster.InstanceTypeLabel: {name}, "tenancy": {"default", "dedicated"}}}
+		t := &cloudprovider.InstanceType{Name: name, Capacity: quantity("4"),
+			VolumeLimits: map[string]int32{ebsDriver: int32(20 + i%5)},
+			Labels: map[string][]string{"class": {class}, cluster.InstanceTypeLabel: {name},
+				"tenancy": {"default", "dedicated"}}}
 		for k := range 20 {
 			t.Labels["size-"+strconv.Itoa(k)] = []string{strconv.Itoa(i % (k + 1))}
 		}
 		for _, zone := range []string{"a", "b", "c"} {
 			for _, terms := range []string{"on-demand", "spot"} {
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{Price: price + float64(i), Available: true,
-					Labels: map[string]string{cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: terms, "zone-id": "id-" + zone}})
+					Labels: map[string]string{cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: terms,
+						"zone-id": "id-" + zone}})
 			}
 		}
 		out = append(out, t)
@@ -77,18 +80,20 @@ func TestOfferingsShareTheirLabels(t *testing.T) {
 		lists[&o.Labels[0]] = true
 	}
 	if len(c.Offerings) != 30*12 || len(lists) != 12 {
-		t.Errorf("%d offerings have %d different lists of their own labels, want 360 and 12", len(c.Offerings), len(lists))
+		t.Errorf("%d offerings have %d different lists of their own labels, want 360 and 12", len(c.Offerings),
+			len(lists))
 	}
 }
 
-// TestNewPricesShareTheRest: a list with other prices, or with less of everything, has the labels and the index of the one
-// before, and that one stays as it was.
+// TestNewPricesShareTheRest: a list with other prices, or with less of everything, has the labels and the index of the
+// one before, and that one stays as it was.
 func TestNewPricesShareTheRest(t *testing.T) {
 	b := bookOfClasses(2)
 	b.setCatalog("p0", 1, wares("c0", 30, 1), nil)
 	b.setCatalog("p1", 1, wares("c1", 30, 1), nil)
 	old, other := sold(b, "p0"), sold(b, "p1")
-	if is := require.Only("c1"); old.Index().Match("class", is).Any() || other.Index().Match("class", is).Count() != len(other.Offerings) {
+	if is := require.Only("c1"); old.Index().Match("class", is).Any() || other.Index().Match("class",
+		is).Count() != len(other.Offerings) {
 		t.Error("an index is shared by catalogs whose labels differ")
 	}
 	b.setCatalog("p0", 1, wares("c0", 30, 2), nil)
@@ -103,13 +108,14 @@ func TestNewPricesShareTheRest(t *testing.T) {
 		t.Error("what has not changed is kept twice")
 	}
 	b.measureDue = true
-	if again := sold(b, "p0"); again == next || &again.Offerings[0] != &next.Offerings[0] || again.Index() != next.Index() {
+	if again := sold(b, "p0"); again == next || &again.Offerings[0] != &next.Offerings[0] ||
+		again.Index() != next.Index() {
 		t.Error("offerings are made anew although only the types are measured again")
 	}
 }
 
-// TestShortagesCopyOnlyWhatTheyTouch: pools of which the same is to be said share a catalog, and it is the same as before if
-// there is nothing to say.
+// TestShortagesCopyOnlyWhatTheyTouch: pools of which the same is to be said share a catalog, and it is the same as
+// before if there is nothing to say.
 func TestShortagesCopyOnlyWhatTheyTouch(t *testing.T) {
 	b := bookOfClasses(2)
 	q := pool("q")
@@ -125,7 +131,8 @@ func TestShortagesCopyOnlyWhatTheyTouch(t *testing.T) {
 	}
 	b.refuseOfferings([]command.UnavailableOffering{{Type: "m025", Zone: "a", CapacityType: "spot"}}, b.now())
 	short := sold(b, "p0")
-	if short == full || short.Available().Count() != full.Available().Count()-2 || full.Available().Count() != len(full.Offerings) {
+	if short == full || short.Available().Count() != full.Available().Count()-2 ||
+		full.Available().Count() != len(full.Offerings) {
 		t.Errorf("%d of %d can be bought", short.Available().Count(), full.Available().Count())
 	}
 	if sold(b, "q") != short {
@@ -135,7 +142,8 @@ func TestShortagesCopyOnlyWhatTheyTouch(t *testing.T) {
 		t.Error("a pool that does not sell what is short has got another catalog")
 	}
 	b.refuseOfferings([]command.UnavailableOffering{{CapacityType: "spot", Within: "c1"}}, b.now())
-	if c := sold(b, "p1"); c.Available().Count() != len(c.Offerings)/2 || sold(b, "p0").Available().Count() != short.Available().Count() {
+	if c := sold(b, "p1"); c.Available().Count() != len(c.Offerings)/2 ||
+		sold(b, "p0").Available().Count() != short.Available().Count() {
 		t.Error("a shortage within a NodeClass, which is a label that all its types have, is not seen there alone")
 	}
 }
@@ -186,15 +194,18 @@ func oddWares(r *rand.Rand) []*cloudprovider.InstanceType {
 	var out []*cloudprovider.InstanceType
 	values := []string{"a", "b", "c"}
 	for i := range 1 + r.Intn(4) {
-		t := &cloudprovider.InstanceType{Name: "m" + strconv.Itoa(i), Capacity: quantity("4"), Labels: map[string][]string{cluster.InstanceTypeLabel: {"another"}}}
+		t := &cloudprovider.InstanceType{Name: "m" + strconv.Itoa(i), Capacity: quantity("4"),
+			Labels: map[string][]string{cluster.InstanceTypeLabel: {"another"}}}
 		for _, key := range []string{"k1", "k2", "k3", cluster.ZoneLabel} {
 			if r.Intn(2) == 0 {
 				t.Labels[key] = values[:r.Intn(3)]
 			}
 		}
 		for range 1 + r.Intn(4) {
-			o := cloudprovider.Offering{Price: float64(r.Intn(1000)), Available: r.Intn(2) == 0, Labels: map[string]string{}}
-			for _, key := range []string{"k1", "k4", cluster.ZoneLabel, cluster.CapacityTypeLabel, cluster.InstanceTypeLabel} {
+			o := cloudprovider.Offering{Price: float64(r.Intn(1000)), Available: r.Intn(2) == 0,
+				Labels: map[string]string{}}
+			for _, key := range []string{"k1", "k4", cluster.ZoneLabel, cluster.CapacityTypeLabel,
+				cluster.InstanceTypeLabel} {
 				if r.Intn(2) == 0 {
 					o.Labels[key] = values[r.Intn(3)]
 				}
@@ -206,8 +217,8 @@ func oddWares(r *rand.Rand) []*cloudprovider.InstanceType {
 	return out
 }
 
-// TestSharingChangesNothing: whatever was there before, a list is converted to the same offerings in the same order, and
-// the index knows every label.
+// TestSharingChangesNothing: whatever was there before, a list is converted to the same offerings in the same order,
+// and the index knows every label.
 func TestSharingChangesNothing(t *testing.T) {
 	b := bookOfClasses(2)
 	for seed := range int64(400) {
@@ -218,7 +229,8 @@ func TestSharingChangesNothing(t *testing.T) {
 		c := sold(b, name)
 		fresh := bookOfClasses(1)
 		fresh.setCatalog("p0", 1, list, nil)
-		if want := sold(fresh, "p0"); !reflect.DeepEqual(want.Offerings, c.Offerings) || !reflect.DeepEqual(want.Types, c.Types) || !reflect.DeepEqual(want.Index(), c.Index()) {
+		if want := sold(fresh, "p0"); !reflect.DeepEqual(want.Offerings, c.Offerings) || !reflect.DeepEqual(want.Types,
+			c.Types) || !reflect.DeepEqual(want.Index(), c.Index()) {
 			t.Fatalf("seed %d: what was there before makes a difference", seed)
 		}
 		var got []string
@@ -227,12 +239,16 @@ func TestSharingChangesNothing(t *testing.T) {
 			all := o.AllLabels()
 			got = append(got, fmt.Sprint(c.Types[o.Type].Name, all, o.Price, o.Available))
 			for _, l := range all {
-				if value, _ := o.Label(l.Key); value != l.Value || !c.Index().Match(l.Key, require.Only(l.Value)).Has(i) {
+				if value, _ := o.Label(l.Key); value != l.Value || !c.Index().Match(l.Key,
+					require.Only(l.Value)).Has(i) {
 					t.Fatalf("seed %d: offering %d does not seem to have %v", seed, i, l)
 				}
 			}
-			if before := i - 1; i > 0 && c.Offerings[before].Type == o.Type && c.Offerings[before].Zone == o.Zone && c.Offerings[before].CapacityType == o.CapacityType &&
-				slices.CompareFunc(c.Offerings[before].AllLabels(), all, func(x, y cluster.Label) int { return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Value, y.Value)) }) > 0 {
+			if before := i - 1; i > 0 && c.Offerings[before].Type == o.Type && c.Offerings[before].Zone == o.Zone &&
+				c.Offerings[before].CapacityType == o.CapacityType &&
+				slices.CompareFunc(c.Offerings[before].AllLabels(), all, func(x, y cluster.Label) int {
+					return cmp.Or(cmp.Compare(x.Key, y.Key), cmp.Compare(x.Value, y.Value))
+				}) > 0 {
 				t.Fatalf("seed %d: offering %d is out of order", seed, i)
 			}
 		}
@@ -243,7 +259,8 @@ func TestSharingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestSnapshotsStayAsTheyAreWhileCatalogsChange has planners read old snapshots while lists, shortages and measures change.
+// TestSnapshotsStayAsTheyAreWhileCatalogsChange has planners read old snapshots while lists, shortages and measures
+// change.
 func TestSnapshotsStayAsTheyAreWhileCatalogsChange(t *testing.T) {
 	b := bookOfClasses(2)
 	var readers sync.WaitGroup
@@ -251,7 +268,8 @@ func TestSnapshotsStayAsTheyAreWhileCatalogsChange(t *testing.T) {
 		for i := range 2 {
 			b.setCatalog("p"+strconv.Itoa(i), 1, wares("c"+strconv.Itoa(i), 5, float64(round)), nil)
 		}
-		b.refuseOfferings([]command.UnavailableOffering{{Type: "m00" + strconv.Itoa(round%5), Zone: "a", CapacityType: "spot"}}, b.now())
+		b.refuseOfferings([]command.UnavailableOffering{{Type: "m00" + strconv.Itoa(round%5), Zone: "a",
+			CapacityType: "spot"}}, b.now())
 		b.measureDue = round%3 == 0
 		s := b.Snapshot()
 		before := describe(s)
@@ -270,12 +288,14 @@ func TestSnapshotsStayAsTheyAreWhileCatalogsChange(t *testing.T) {
 func describe(s *cluster.Snapshot) map[string]string {
 	out := make(map[string]string)
 	for _, p := range s.Pools {
-		out[p.Name] = fmt.Sprint(p.Catalog.Types, p.Catalog.Offerings, p.Catalog.Available(), p.Catalog.Index().Match("class", require.Anything()))
+		out[p.Name] = fmt.Sprint(p.Catalog.Types, p.Catalog.Offerings, p.Catalog.Available(),
+			p.Catalog.Index().Match("class", require.Anything()))
 	}
 	return out
 }
 
-// TestAnEstimateStaysOne: that a price is only an estimate reaches the catalog and the claims, and is news when it changes.
+// TestAnEstimateStaysOne: that a price is only an estimate reaches the catalog and the claims, and is news when it
+// changes.
 func TestAnEstimateStaysOne(t *testing.T) {
 	b := bookOfClasses(1)
 	guess := func(estimated bool) []*cloudprovider.InstanceType {

@@ -20,7 +20,8 @@ func (s shop) InstanceTypes(ctx context.Context, p *v1.NodePool) ([]*cloudprovid
 }
 
 func oneType(name string) []*cloudprovider.InstanceType {
-	return []*cloudprovider.InstanceType{{Name: name, Capacity: quantity("4"), Offerings: []cloudprovider.Offering{{Price: 1, Available: true}}}}
+	return []*cloudprovider.InstanceType{{Name: name, Capacity: quantity("4"),
+		Offerings: []cloudprovider.Offering{{Price: 1, Available: true}}}}
 }
 
 func defaultClass() cluster.ClassRef {
@@ -167,7 +168,8 @@ func TestOldCatalogsAreForgotten(t *testing.T) {
 	}
 }
 
-// What a cloud sells may change although nobody has touched a pool: prices are read again, a class finds another subnet.
+// What a cloud sells may change although nobody has touched a pool: prices are read again, a class finds another
+// subnet.
 func TestCatalogsAreFetchedWhenTheCloudSaysSo(t *testing.T) {
 	b, _ := bookWithPools("p", "q")
 	b.NoteNodeClassVersion(defaultClass(), "1")

@@ -17,12 +17,14 @@ import (
 )
 
 // NewInformer makes an informer whose first list is current.
-func NewInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+func NewInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration,
+	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	return toolscache.NewSharedIndexInformer(newCurrentLister(lw), obj, resync, indexers)
 }
 
-// currentLister asks for a current list where client-go asks for any: the first list of an informer may otherwise come from an API server
-// that is behind the others, and lack what was made a moment ago. Later lists and watches never go back.
+// currentLister asks for a current list where client-go asks for any: the first list of an informer may otherwise come
+// from an API server that is behind the others, and lack what was made a moment ago. Later lists and watches never go
+// back.
 type currentLister struct {
 	toolscache.ListerWatcherWithContext
 	of toolscache.ListerWatcher
@@ -53,18 +55,18 @@ func (l currentLister) IsWatchListSemanticsUnSupported() bool {
 	return ok && of.IsWatchListSemanticsUnSupported()
 }
 
-// catchUpTries is how often CatchUp looks, and catchUpFirst how long it waits after the first time; then twice as long each time, up
-// to catchUpMost.
+// catchUpTries is how often CatchUp looks, and catchUpFirst how long it waits after the first time; then twice as long
+// each time, up to catchUpMost.
 const (
 	catchUpTries = 20
 	catchUpFirst = 50 * time.Millisecond
 	catchUpMost  = 2 * time.Second
 )
 
-// CatchUp waits until the book knows all NodeClaims and Nodes that the API server has now. A replica that takes over has filled its caches long
-// before, and what its predecessor made last may still be on its way: buying without that exceeds limits. wait lets time pass. It is
-// an error if the book does not catch up within half a minute; the caller may go on, since an object that can't be read must not
-// stop everything.
+// CatchUp waits until the book knows all NodeClaims and Nodes that the API server has now. A replica that takes over
+// has filled its caches long before, and what its predecessor made last may still be on its way: buying without that
+// exceeds limits. wait lets time pass. It is an error if the book does not catch up within half a minute; the caller
+// may go on, since an object that can't be read must not stop everything.
 func (b *Book) CatchUp(ctx context.Context, live client.Reader, wait func(context.Context, time.Duration) error) error {
 	pause := catchUpFirst
 	for try := 1; ; try++ {
@@ -123,7 +125,8 @@ func (b *Book) nodeUID(name string) string {
 const (
 	// watchLag is by how much a watch may be behind.
 	watchLag = time.Minute
-	// clockLag is by how much our clock may be behind the API server's, whose answers say what time it is to the second.
+	// clockLag is by how much our clock may be behind the API server's, whose answers say what time it is to the
+	// second.
 	clockLag = time.Second
 )
 

@@ -39,7 +39,8 @@ func moved(b *Book, change func()) string {
 	for _, kind := range []struct {
 		name string
 		same bool
-	}{{"demand", before.DemandRev == after.DemandRev}, {"supply", before.SupplyRev == after.SupplyRev}, {"help", before.RoomRev == after.RoomRev}, {"stakes", before.DisruptionRev == after.DisruptionRev}} {
+	}{{"demand", before.DemandRev == after.DemandRev}, {"supply", before.SupplyRev == after.SupplyRev},
+		{"help", before.RoomRev == after.RoomRev}, {"stakes", before.DisruptionRev == after.DisruptionRev}} {
 		if !kind.same {
 			out = append(out, kind.name)
 		}
@@ -56,8 +57,9 @@ func moved(b *Book, change func()) string {
 }
 
 func judgedPod(uid string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Namespace: "default", Name: uid}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Namespace: "default", Name: uid},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
 }
 
 func placedPod(uid, node string) *corev1.Pod {
@@ -78,14 +80,25 @@ func TestPodsMoveRevisions(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		{"a pod comes", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Namespace: "default", Name: "a"}}, "demand"},
+		{"a pod comes", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a", Namespace: "default", Name: "a"}},
+			"demand"},
 		{"kube-scheduler finds no place", judgedPod("a"), "demand"},
-		{"it says so again", with(judgedPod("a"), func(p *corev1.Pod) { p.ResourceVersion, p.Status.Conditions[0].Message = "2", "0/3 nodes" }), ""},
+		{"it says so again", with(judgedPod("a"), func(p *corev1.Pod) {
+			p.ResourceVersion, p.Status.Conditions[0].Message = "2", "0/3 nodes"
+		}), ""},
 		{"it gets a node", placedPod("a", "n"), "demand supply"},
-		{"it starts", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), "quiet rev"},
-		{"its labels change", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "x"} }), "supply help"},
-		{"it is being deleted", with(placedPod("a", "n"), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: at(12, 0)} }), "supply help"},
-		{"it is done", with(placedPod("a", "n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), "supply help"},
+		{"it starts", with(placedPod("a", "n"), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+		}), "quiet rev"},
+		{"its labels change", with(placedPod("a", "n"), func(p *corev1.Pod) {
+			p.Labels = map[string]string{"app": "x"}
+		}), "supply help"},
+		{"it is being deleted", with(placedPod("a", "n"), func(p *corev1.Pod) {
+			p.DeletionTimestamp = &metav1.Time{Time: at(12, 0)}
+		}), "supply help"},
+		{"it is done", with(placedPod("a", "n"), func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodSucceeded
+		}), "supply help"},
 		{"one comes with its node", placedPod("b", "n"), "supply"},
 	} {
 		if got := moved(b, func() { b.SetPod(c.pod) }); got != c.want {
@@ -105,7 +118,8 @@ func TestNodesMoveRevisions(t *testing.T) {
 	b, _ := newBook()
 	node := func(change func(*corev1.Node)) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}, Status: corev1.NodeStatus{
-			Allocatable: quantity("4"), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+			Allocatable: quantity("4"), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+				Status: corev1.ConditionTrue}}}}
 		change(n)
 		return n
 	}
@@ -120,9 +134,13 @@ func TestNodesMoveRevisions(t *testing.T) {
 			n.Status.Images = []corev1.ContainerImage{{SizeBytes: 5}}
 		}), ""},
 		{"a label", node(func(n *corev1.Node) { n.Labels = map[string]string{"a": "b"} }), "supply help"},
-		{"a taint", node(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}} }), "supply help"},
+		{"a taint", node(func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}}
+		}), "supply help"},
 		{"more room", node(func(n *corev1.Node) { n.Status.Allocatable = quantity("5") }), "supply help"},
-		{"not ready", node(func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown }), "supply help"},
+		{"not ready", node(func(n *corev1.Node) {
+			n.Status.Conditions[0].Status = corev1.ConditionUnknown
+		}), "supply help"},
 	} {
 		if got := moved(b, func() { b.SetNode(c.node) }); got != c.want {
 			t.Errorf("%s: %q moved, want %q", c.what, got, c.want)
@@ -142,10 +160,12 @@ func TestHeartbeatSettlesCommands(t *testing.T) {
 	b.SetNode(node)
 	c := command.Fence{Claim: "a", Node: "n"}
 	b.Begin(c)
-	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindNode, Name: "n", Version: "7"}}})
+	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindNode, Name: "n",
+		Version: "7"}}})
 	later := node.DeepCopy()
 	later.ResourceVersion = "7"
-	if got := moved(b, func() { b.SetNode(later) }); got != "rev" || b.Snapshot().InFlight[c.Key()] || b.Snapshot().Node("n").Version != "7" {
+	if got := moved(b, func() { b.SetNode(later) }); got != "rev" || b.Snapshot().InFlight[c.Key()] ||
+		b.Snapshot().Node("n").Version != "7" {
 		t.Errorf("moved %q, busy %v", got, b.Snapshot().InFlight)
 	}
 }
@@ -155,7 +175,8 @@ func TestClaimsMoveRevisions(t *testing.T) {
 	create := command.CreateClaim{Name: "x", Pool: "default"}
 	fail := func() { b.Record(command.Outcome{Command: create, At: b.now(), Err: errors.New("boom")}) }
 	created := func() {
-		b.Record(command.Outcome{Command: create, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "x", Version: "3", Created: true}}})
+		b.Record(command.Outcome{Command: create, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim,
+			Name: "x", Version: "3", Created: true}}})
 	}
 	launched := with(claimObject("x", "4"), func(c *v1.NodeClaim) {
 		c.Status.Conditions = []metav1.Condition{{Type: cluster.Launched, Status: metav1.ConditionTrue}}
@@ -172,7 +193,9 @@ func TestClaimsMoveRevisions(t *testing.T) {
 		{"the watch shows it", func() { b.SetClaim(claimObject("x", "3")) }, "supply"},
 		{"only its version changes", func() { b.SetClaim(claimObject("x", "4")) }, ""},
 		{"its pods' time is saved", func() {
-			b.SetClaim(with(claimObject("x", "5"), func(c *v1.NodeClaim) { c.Status.LastPodEventTime = metav1.NewTime(at(11, 0)) }))
+			b.SetClaim(with(claimObject("x", "5"), func(c *v1.NodeClaim) {
+				c.Status.LastPodEventTime = metav1.NewTime(at(11, 0))
+			}))
 		}, "rev"},
 		{"it is launched", func() { b.SetClaim(launched) }, "supply help"},
 		{"another command is begun", func() { b.Begin(command.Adopt{Claim: "x"}) }, "quiet rev"},
@@ -201,12 +224,18 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 		want   string
 	}{
 		{"a pool comes", func() { b.SetPool(pool("default")) }, "supply help"},
-		{"it is the same", func() { b.SetPool(with(pool("default"), func(p *v1.NodePool) { p.ResourceVersion = "2" })) }, ""},
-		{"its status is written", func() { b.SetPool(with(pool("default"), func(p *v1.NodePool) { p.Status.Nodes = 3 })) }, "rev"},
+		{"it is the same", func() {
+			b.SetPool(with(pool("default"), func(p *v1.NodePool) { p.ResourceVersion = "2" }))
+		}, ""},
+		{"its status is written", func() {
+			b.SetPool(with(pool("default"), func(p *v1.NodePool) { p.Status.Nodes = 3 }))
+		}, "rev"},
 		{"its weight changes", func() {
 			b.SetPool(with(pool("default"), func(p *v1.NodePool) { weight := int32(5); p.Spec.Weight = &weight }))
 		}, "supply help"},
-		{"its class is ready", func() { b.SetNodeClass(defaultClass(), cluster.NodeClassState{Ready: true}) }, "supply help"},
+		{"its class is ready", func() {
+			b.SetNodeClass(defaultClass(), cluster.NodeClassState{Ready: true})
+		}, "supply help"},
 		{"its catalog comes", func() { b.setCatalog("default", 0, oneType("m"), nil) }, "supply help"},
 		{"the same catalog comes in other values", func() { b.setCatalog("default", 0, oneType("m"), nil) }, ""},
 		{"an offering is not available", func() {
@@ -215,7 +244,8 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 			b.setCatalog("default", 0, types, nil)
 		}, "supply help"},
 		{"the cloud has no more of one", func() {
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Unavailable: []command.UnavailableOffering{spot}})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(),
+				Unavailable: []command.UnavailableOffering{spot}})
 		}, "supply"},
 		{"time passes", func() { clock.tick(time.Second) }, ""},
 		{"it may have some again", func() { clock.tick(defaultShortageBackoff().First) }, "supply help"},
@@ -225,14 +255,18 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 		{"nothing more follows", func() { clock.tick(firstLaunchBackoff) }, ""},
 		{"a daemon", func() { b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"}}) }, "supply help"},
 		{"the daemon's status", func() {
-			b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"}, Status: appsv1.DaemonSetStatus{NumberReady: 3}})
+			b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"},
+				Status: appsv1.DaemonSetStatus{NumberReady: 3}})
 		}, ""},
-		{"a namespace", func() { b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}}) }, "supply help"},
+		{"a namespace", func() {
+			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}})
+		}, "supply help"},
 		{"the same namespace", func() {
 			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", ResourceVersion: "2"}})
 		}, ""},
 		{"its labels", func() {
-			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"a": "b"}}})
+			b.SetNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns",
+				Labels: map[string]string{"a": "b"}}})
 		}, "supply help"},
 		{"the namespace goes", func() { b.DeleteNamespace("ns") }, "supply help"},
 		{"an owner", func() { b.SetOwner(cluster.Owner{UID: "o", Known: true, Desired: 3}) }, "rev"},
@@ -301,14 +335,16 @@ func odd(uid, name string) *corev1.Pod {
 
 func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	b, clock := newBook()
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-		"example.com/late": apiresource.MustParse("3"), "example.com/r5": apiresource.MustParse("5")}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			"example.com/late": apiresource.MustParse("3"), "example.com/r5": apiresource.MustParse("5")}}})
 	extra := resource.Size - resource.Pods - 1
 	others := corev1.ResourceList{}
 	for i := range extra {
 		others[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = apiresource.MustParse("1")
 	}
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "others"}, Status: corev1.NodeStatus{Allocatable: others}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "others"},
+		Status: corev1.NodeStatus{Allocatable: others}})
 	for i := range extra {
 		b.SetPod(odd(fmt.Sprint(i), fmt.Sprint("example.com/r", i)))
 	}
@@ -379,29 +415,45 @@ func TestStakes(t *testing.T) {
 	noted := func(key, value string) map[string]string { return map[string]string{key: value} }
 	day, hour := "@daily", "@hourly"
 	window := func(p *v1.NodePool, schedule *string) {
-		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: schedule, Duration: &metav1.Duration{Duration: time.Hour}}}
+		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "1", Schedule: schedule,
+			Duration: &metav1.Duration{Duration: time.Hour}}}
 	}
 	for _, c := range []struct {
 		what   string
 		change func()
 		want   string
 	}{
-		{"a claim is protected", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.DoNotDisruptAnnotationKey, "true") }), "stakes"},
-		{"it rests", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.RestAnnotation, "2026-11-15T12:30:00Z 1") }), "stakes"},
+		{"a claim is protected", claim(func(c *v1.NodeClaim) {
+			c.Annotations = noted(v1.DoNotDisruptAnnotationKey, "true")
+		}), "stakes"},
+		{"it rests", claim(func(c *v1.NodeClaim) {
+			c.Annotations = noted(cluster.RestAnnotation, "2026-11-15T12:30:00Z 1")
+		}), "stakes"},
 		{"it is not taken for empty", claim(func(c *v1.NodeClaim) {
 			c.Annotations = noted(cluster.SavingRestAnnotation, "2026-11-15T12:30:00Z 1")
 		}), "stakes"},
-		{"it is stamped", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "1") }), "stakes"}, // the rest is over
+		// the rest is over
+		{"it is stamped", claim(func(c *v1.NodeClaim) {
+			c.Annotations = noted(v1.NodePoolHashAnnotationKey, "1")
+		}), "stakes"},
 		{"and again", claim(func(c *v1.NodeClaim) { c.Annotations = noted(v1.NodePoolHashAnnotationKey, "2") }), "rev"},
-		{"it goes in a move", claim(func(c *v1.NodeClaim) { c.Annotations = noted(cluster.MoveAnnotation, "m") }), "supply help"},
+		{"it goes in a move", claim(func(c *v1.NodeClaim) {
+			c.Annotations = noted(cluster.MoveAnnotation, "m")
+		}), "supply help"},
 		{"a pod's eviction costs more", func() {
-			b.SetPod(with(placedPod("p", "n"), func(p *corev1.Pod) { p.Annotations = noted(corev1.PodDeletionCost, "5") }))
+			b.SetPod(with(placedPod("p", "n"), func(p *corev1.Pod) {
+				p.Annotations = noted(corev1.PodDeletionCost, "5")
+			}))
 		}, "stakes"},
-		{"a pool says to be careful", poolOf(func(p *v1.NodePool) { p.Annotations = noted(dryRunAnnotation, "true") }), "stakes"},
+		{"a pool says to be careful", poolOf(func(p *v1.NodePool) {
+			p.Annotations = noted(dryRunAnnotation, "true")
+		}), "stakes"},
 		{"its hash is written", poolOf(func(p *v1.NodePool) {
 			p.Annotations = map[string]string{dryRunAnnotation: "true", v1.NodePoolHashAnnotationKey: "1"}
 		}), "rev"},
-		{"another policy", poolOf(func(p *v1.NodePool) { p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced }), "stakes"},
+		{"another policy", poolOf(func(p *v1.NodePool) {
+			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
+		}), "stakes"},
 		{"a window", poolOf(func(p *v1.NodePool) { window(p, &day) }), "stakes"},
 		{"the same window", poolOf(func(p *v1.NodePool) { window(p, &day) }), ""},
 		{"another window", poolOf(func(p *v1.NodePool) { window(p, &hour) }), "stakes"},

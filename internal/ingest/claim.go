@@ -58,7 +58,8 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	case b.inFlight[command.CreateClaim{Name: c.Name}.Key()] != nil:
 		c.FirstSeen = b.now()
 	}
-	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable, requests: claim.Spec.Resources.Requests}
+	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable,
+		requests: claim.Spec.Resources.Requests}
 	b.updateOffered(old.lists(), entry.lists())
 	b.claims[c.Name] = entry
 	if old != nil && old.claim.UID != c.UID {
@@ -81,7 +82,8 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 // readClaim reads a NodeClaim. The lock is held.
 func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c := &cluster.Claim{
-		Name: claim.Name, UID: string(claim.UID), Version: claim.ResourceVersion, Pool: claim.Labels[v1.NodePoolLabelKey],
+		Name: claim.Name, UID: string(claim.UID), Version: claim.ResourceVersion,
+		Pool:    claim.Labels[v1.NodePoolLabelKey],
 		Created: claim.CreationTimestamp.Time, Deleting: timeOf(claim.DeletionTimestamp),
 		Finalized:  slices.Contains(claim.Finalizers, v1.TerminationFinalizer),
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Status.NodeName,
@@ -121,13 +123,14 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c.Seats, _ = cluster.ParseSeats(claim.Annotations[cluster.SeatsAnnotation])
 	b.readMadeFor(c, claim.Annotations[cluster.MadeForAnnotation])
 	// A slot that can't be read is none, as on a claim of an older version: its end delays no other.
-	c.DriftReplacement, _ = cluster.ParseDriftReplacement(claim.Annotations[cluster.DriftAnnotation]) // and one without a mark is a first replacement
+	// and one without a mark is a first replacement
+	c.DriftReplacement, _ = cluster.ParseDriftReplacement(claim.Annotations[cluster.DriftAnnotation])
 	c.Slot, _ = cluster.ParseSlot(claim.Annotations[cluster.SlotAnnotation])
 	return c
 }
 
-// readMadeFor reads for whom a claim was made. If not all of it can be read, the node counts for the workloads whose pods
-// wait for its seats, too, and whoever wrote it is told. The lock is held.
+// readMadeFor reads for whom a claim was made. If not all of it can be read, the node counts for the workloads whose
+// pods wait for its seats, too, and whoever wrote it is told. The lock is held.
 func (b *Book) readMadeFor(c *cluster.Claim, text string) {
 	b.forgetNote(madeForNote, c.UID)
 	var err error
@@ -135,7 +138,8 @@ func (b *Book) readMadeFor(c *cluster.Claim, text string) {
 		return
 	}
 	c.MadeForUnread = true
-	note := c.Note("InvalidMadeFor", fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait for a place on it, too. "+
+	note := c.Note("InvalidMadeFor", fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait "+
+		"for a place on it, too. "+
 		"Only Tenon writes this annotation; let nobody else change it", err))
 	note.Warning = true
 	b.notes[madeForNote+c.UID] = note
@@ -173,7 +177,8 @@ func (b *Book) readDeadline(c *cluster.Claim, text string) {
 		return
 	}
 	note := c.Note("InvalidTerminationTimestamp", fmt.Sprintf(
-		"annotation %s: %q is not a time and is ignored; use one like 2026-01-31T12:00:00Z, or remove it", v1.NodeClaimTerminationTimestampAnnotationKey, text))
+		"annotation %s: %q is not a time and is ignored; use one like 2026-01-31T12:00:00Z, or remove it",
+		v1.NodeClaimTerminationTimestampAnnotationKey, text))
 	note.Warning = true
 	b.notes["NodeClaim"+c.UID] = note
 }
@@ -235,14 +240,16 @@ func claimChange(old *claimEntry, now *cluster.Claim) (what change, changed bool
 	if reflect.DeepEqual(x, y) {
 		return noChange, false
 	}
-	if x.DoNotDisrupt != y.DoNotDisrupt || !x.RestUntil.Equal(y.RestUntil) || !x.SavingRestUntil.Equal(y.SavingRestUntil) {
+	if x.DoNotDisrupt != y.DoNotDisrupt || !x.RestUntil.Equal(y.RestUntil) ||
+		!x.SavingRestUntil.Equal(y.SavingRestUntil) {
 		what = changesDisruption
 	}
 	for _, c := range []*cluster.Claim{&x, &y} {
 		c.Hash, c.HashVersion, c.RestUntil, c.Rests = "", "", time.Time{}, 0
 		c.SavingRestUntil, c.SavingRests = time.Time{}, 0
 		c.LastPodEvent, c.SavedPodEvent, c.DoNotDisrupt = time.Time{}, time.Time{}, false
-		c.HasTerminationGrace, c.TerminationGrace, c.ExpireAfter, c.Deadline, c.DoNotRepair = false, 0, cluster.NillableDuration{}, time.Time{}, false
+		c.HasTerminationGrace, c.TerminationGrace, c.ExpireAfter, c.Deadline, c.DoNotRepair = false, 0,
+			cluster.NillableDuration{}, time.Time{}, false
 		c.Conditions = withoutMessages(c.Conditions)
 	}
 	if reflect.DeepEqual(x, y) {

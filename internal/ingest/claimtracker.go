@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// missedFor is for how long after a node has left its end may be held against it: pods that are evicted are made anew and
-	// looked at by kube-scheduler in that time.
+	// missedFor is for how long after a node has left its end may be held against it: pods that are evicted are made
+	// anew and looked at by kube-scheduler in that time.
 	missedFor = 2 * time.Minute
 	// trackFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	trackFor = 10 * time.Minute
@@ -43,13 +43,15 @@ type ownerOutcome struct {
 	cluster.MadeFor
 	runningSince time.Time // since when a pod of the owner has been running there
 	lentSince    time.Time // since when pods of others have been running there, and none of the owner's was there
-	// seenPods are some of the owner's pods that were there at the last look, by UID; lostPod says that one of them had to leave although
-	// its owner still wants it.
+	// seenPods are some of the owner's pods that were there at the last look, by UID; lostPod says that one of them had
+	// to leave although its owner still wants it.
 	seenPods []string
 	lostPod  bool
-	// evictionCause is why pods of the owner had to leave, as the last of them said; its Kind is empty if none has said anything.
+	// evictionCause is why pods of the owner had to leave, as the last of them said; its Kind is empty if none has said
+	// anything.
 	evictionCause cluster.Cause
-	// refusalCause is what would have kept the owner's pods away when the node was last looked at; its Kind is empty if nothing would.
+	// refusalCause is what would have kept the owner's pods away when the node was last looked at; its Kind is empty if
+	// nothing would.
 	refusalCause cluster.Cause
 	done         bool // nothing more is to be learned
 	failed       bool
@@ -62,19 +64,19 @@ type tryHistory struct {
 
 	tries int
 	since time.Time
-	// lastMade is when the newest claim that failed, or is tried, was made, lastMissed when pods of the owner waited last; retryAllowed is when something
-	// changed that may be the cure.
+	// lastMade is when the newest claim that failed, or is tried, was made, lastMissed when pods of the owner waited
+	// last; retryAllowed is when something changed that may be the cure.
 	lastMade, lastMissed, retryAllowed time.Time
 	failures                           []cluster.UnusedNode
-	// lastFailed is when the last node was found to be in vain. seemedWell says that nodes have seemed well since the first
-	// failure, so that more were made than one at a time; wary that a node has failed after that.
+	// lastFailed is when the last node was found to be in vain. seemedWell says that nodes have seemed well since the
+	// first failure, so that more were made than one at a time; wary that a node has failed after that.
 	lastFailed       time.Time
 	seemedWell, wary bool
-	// mostUnproven is the most nodes at a time that were made for the owner and on which none of its pods had run for long
-	// enough yet.
+	// mostUnproven is the most nodes at a time that were made for the owner and on which none of its pods had run for
+	// long enough yet.
 	mostUnproven int
-	// dormant says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its pods
-	// go on as ever.
+	// dormant says that it concerns nobody until a pod of the owner has no node again, or a node fails: moves of its
+	// pods go on as ever.
 	dormant bool
 }
 
@@ -111,17 +113,19 @@ func (b *Book) trackOwners(t *claimTracker, list []cluster.MadeFor) {
 			continue
 		}
 		t.owners = append(t.owners, ownerOutcome{MadeFor: m, done: b.assumedUsed(c, m)})
-		if history := b.tryHistories[m.Owner]; history != nil && m.Try > history.tries && c.Created.After(history.lastMade) {
+		if history := b.tryHistories[m.Owner]; history != nil && m.Try > history.tries &&
+			c.Created.After(history.lastMade) {
 			history.lastMade = c.Created // a try counts from its beginning, also if others take the room
 		}
 	}
 }
 
-// assumedUsed reports whether a claim from before our start is taken to have been of use: what ran there before is known to nobody, and
-// its first try is long over. The lock is held.
+// assumedUsed reports whether a claim from before our start is taken to have been of use: what ran there before is
+// known to nobody, and its first try is long over. The lock is held.
 func (b *Book) assumedUsed(c *cluster.Claim, m cluster.MadeFor) bool {
 	open := c.Condition(cluster.Initialized)
-	return m.Try == 1 && open.Status == cluster.True && open.Since.Before(b.evictionsSince.Add(-trackFor)) && !c.SavedPodEvent.IsZero()
+	return m.Try == 1 && open.Status == cluster.True && open.Since.Before(b.evictionsSince.Add(-trackFor)) &&
+		!c.SavedPodEvent.IsZero()
 }
 
 // endTracking notes that a claim is gone. The lock is held.
@@ -135,8 +139,8 @@ func (b *Book) endTracking(c *cluster.Claim) {
 	}
 }
 
-// trackPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports whether
-// somebody waits for the news. The lock is held.
+// trackPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports
+// whether somebody waits for the news. The lock is held.
 func (b *Book) trackPod(old, p *cluster.Pod) bool {
 	if p.Daemon || p.Mirror || p.Node == "" || len(b.trackers) == 0 {
 		return false
@@ -181,14 +185,16 @@ func (b *Book) allowTries() {
 // changes must not end everybody's backoff. The lock is held.
 func (b *Book) allowTriesFor(ds *appsv1.DaemonSet) {
 	for _, history := range b.tryHistories {
-		if slices.ContainsFunc(history.failures, func(f cluster.UnusedNode) bool { return mayConcern(ds.Name, &f.Cause) }) {
+		if slices.ContainsFunc(history.failures, func(f cluster.UnusedNode) bool {
+			return mayConcern(ds.Name, &f.Cause)
+		}) {
 			history.retryAllowed = b.now()
 		}
 	}
 }
 
-// mayConcern reports whether a DaemonSet of the name can have to do with the cause. Field managers are mostly named after
-// the program, and it after its DaemonSet.
+// mayConcern reports whether a DaemonSet of the name can have to do with the cause. Field managers are mostly named
+// after the program, and it after its DaemonSet.
 func mayConcern(name string, c *cluster.Cause) bool {
 	switch c.Kind {
 	case cluster.CauseRoom, cluster.CausePort, cluster.CauseShrunk, cluster.CauseEvicted, cluster.CauseScheduler:
@@ -211,8 +217,9 @@ func (b *Book) triesNow(s *cluster.Snapshot) map[string]*cluster.WorkloadTries {
 	if len(b.trackers) == 0 && len(b.tryHistories) == 0 {
 		return nil
 	}
-	review := &usageReview{book: b, s: s, waitingClasses: make(map[string]map[string]*cluster.PodClass), pendingOwners: make(map[string]bool),
-		messages: make(map[ownerAndClass]schedulerMessages), results: make(map[string]*cluster.WorkloadTries)}
+	review := &usageReview{book: b, s: s, waitingClasses: make(map[string]map[string]*cluster.PodClass),
+		pendingOwners: make(map[string]bool),
+		messages:      make(map[ownerAndClass]schedulerMessages), results: make(map[string]*cluster.WorkloadTries)}
 	review.listWaiting()
 	for _, t := range b.trackersInOrder() {
 		review.review(t)

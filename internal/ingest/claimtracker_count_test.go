@@ -204,7 +204,8 @@ func TestAfterARestartNodesInVainHoldUpNobodyForEver(t *testing.T) {
 	l.node("n4")
 	l.waits("p4", "rs", func(p *corev1.Pod) {
 		started := metav1.NewTime(l.c.now().Add(-2 * cluster.ProvenAfter))
-		p.Spec.NodeName, p.Status.Phase, p.Status.Conditions, p.Status.StartTime = "n4", corev1.PodRunning, nil, &started
+		p.Spec.NodeName, p.Status.Phase, p.Status.Conditions, p.Status.StartTime = "n4", corev1.PodRunning,
+			nil, &started
 	})
 	b := l.expect("pods run on one of four", "0 tries, 0 coming, standing [n1 n2 n3], Taint")
 	if b.IsFree() || !b.MayTry(l.c.now()) {
@@ -267,7 +268,8 @@ func TestAPodThatDoesNotStartHoldsUpNothingWherePodsRun(t *testing.T) {
 	for range 48 {
 		l.c.tick(30 * time.Minute)
 		l.waits("p2", "rs")
-		if s = l.b.Snapshot(); s.WorkloadTries["default/web"] == nil || s.WorkloadTries["default/web"].IsFree() || s.WorkloadTries["default/web"].MayTry(s.Now) {
+		if s = l.b.Snapshot(); s.WorkloadTries["default/web"] == nil || s.WorkloadTries["default/web"].IsFree() ||
+			s.WorkloadTries["default/web"].MayTry(s.Now) {
 			return
 		}
 	}

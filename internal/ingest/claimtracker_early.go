@@ -9,11 +9,11 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// mayRemoveEarly reports whether it is in order that a node on which pods of the owner have run for less than RanFor is taken
-// from it by our choice. If that is consolidation's, it is remembered: pods may be made to leave the place that they
-// move to, and the node that is made for them then must not be taken in the same way. The first time counts: a move may
-// take several nodes, and what was made before is no answer to it. left is when the node was seen to leave. The lock is
-// held.
+// mayRemoveEarly reports whether it is in order that a node on which pods of the owner have run for less than RanFor is
+// taken from it by our choice. If that is consolidation's, it is remembered: pods may be made to leave the place that
+// they move to, and the node that is made for them then must not be taken in the same way. The first time counts: a
+// move may take several nodes, and what was made before is no answer to it. left is when the node was seen to leave.
+// The lock is held.
 func (b *Book) mayRemoveEarly(c *cluster.Claim, outcome *ownerOutcome, left time.Time) bool {
 	if c.Condition(cluster.DisruptionReason).Reason != string(command.Underutilized) {
 		return true

@@ -92,8 +92,8 @@ func TestACordonIsSeenBeforeANodeIsInitialized(t *testing.T) {
 	l.expect("it comes up cordoned", "1 tries, 0 coming, standing [n1], Cordoned")
 }
 
-// Pods on a Node that somebody deletes count as waiting, also if its NodeClaim is lost: new nodes are made for them, and were without
-// end while the agent closed each of them.
+// Pods on a Node that somebody deletes count as waiting, also if its NodeClaim is lost: new nodes are made for them,
+// and were without end while the agent closed each of them.
 func TestPodsOfADeletedNodeWithoutAClaimWait(t *testing.T) {
 	l := newLab(t)
 	l.runs("p1", "rs", "old", corev1.PodRunning)
@@ -178,7 +178,8 @@ func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "gang")
 	l.made("n1", "p1", 1, func(c *v1.NodeClaim) {
-		c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/gang", Try: 1}})
+		c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/gang",
+			Try: 1}})
 	})
 	l.node("n1", tainted("agent"))
 	for _, gone := range []bool{false, true} {
@@ -190,8 +191,9 @@ func TestAWorkloadOfAnUnknownKindIsNamedByAPod(t *testing.T) {
 	}
 }
 
-// TestANodeThatIsRemovedAsItJoins has somebody remove each Node the moment that it registers, as a cloud controller does that does not
-// know the instance. The node may be one that the watch has yet to show. When the claim is given up it counts.
+// TestANodeThatIsRemovedAsItJoins has somebody remove each Node the moment that it registers, as a cloud controller
+// does that does not know the instance. The node may be one that the watch has yet to show. When the claim is given up
+// it counts.
 func TestANodeThatIsRemovedAsItJoins(t *testing.T) {
 	l := newLab(t)
 	registered := func(c *v1.NodeClaim) {

@@ -40,7 +40,8 @@ func webReplicaSet(uid, name string) cluster.Owner {
 func (l *lab) waits(uid, owner string, change ...func(*corev1.Pod)) {
 	controls := true
 	p := with(judgedPod(uid), func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Kind: "ReplicaSet", Name: owner, Controller: &controls}}
+		p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Kind: "ReplicaSet", Name: owner,
+			Controller: &controls}}
 		p.Status.Phase = corev1.PodPending
 	})
 	for _, f := range change {
@@ -66,7 +67,8 @@ func (l *lab) key(uid string) string {
 // made is a claim for the owner with seats for the class of the pod, whose node is up.
 func (l *lab) made(name, uid string, try int, change ...func(*v1.NodeClaim)) {
 	c := launchedClaim(name, l.key(uid)+":1", metav1.ConditionTrue)
-	c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/web", Try: try}})
+	c.Annotations[cluster.MadeForAnnotation] = cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "default/web",
+		Try: try}})
 	c.UID = types.UID("uid-" + name)
 	c.CreationTimestamp, c.Status.NodeName = metav1.NewTime(l.c.now()), name
 	for i := range c.Status.Conditions {
@@ -86,7 +88,8 @@ func (l *lab) node(name string, change ...func(*corev1.Node)) {
 	for res, q := range quantity("64") {
 		n.Status.Allocatable[res] = q
 	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods, corev1.ResourceEphemeralStorage} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods,
+		corev1.ResourceEphemeralStorage} {
 		n.Status.Allocatable[name] = quantity("64")[corev1.ResourceCPU]
 	}
 	for _, f := range change {
@@ -100,7 +103,8 @@ func (l *lab) node(name string, change ...func(*corev1.Node)) {
 
 func tainted(by string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "agent", Value: "yes", Effect: corev1.TaintEffectNoExecute})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "agent", Value: "yes",
+			Effect: corev1.TaintEffectNoExecute})
 		old, now := metav1.NewTime(at(11, 0)), metav1.NewTime(at(12, 0))
 		n.ManagedFields = []metav1.ManagedFieldsEntry{
 			{Manager: "kubelet", Time: &old, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:taints":{}}}`)},
@@ -175,25 +179,36 @@ func TestWhatKeepsPodsAwayIsNamed(t *testing.T) {
 		{"a cordon", func(l *lab) {
 			l.node("n", func(n *corev1.Node) {
 				n.Spec.Unschedulable = true
-				n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-cordon", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:unschedulable":{}}}`)}}
+				n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-cordon",
+					FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:unschedulable":{}}}`)}}
 			})
 		}, "1 tries, 0 coming, standing [n], Cordoned", func(c cluster.Cause) string { return c.By }},
 		{"allocatable that shrank", func(l *lab) {
-			l.node("n", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = quantity("0")[corev1.ResourceCPU] })
-		}, "1 tries, 0 coming, standing [n], AllocatableShrank", func(c cluster.Cause) string { return c.Resource + " " + c.Promised + " " + c.Left }},
+			l.node("n", func(n *corev1.Node) {
+				n.Status.Allocatable[corev1.ResourceCPU] = quantity("0")[corev1.ResourceCPU]
+			})
+		}, "1 tries, 0 coming, standing [n], AllocatableShrank", func(c cluster.Cause) string {
+			return c.Resource + " " + c.Promised + " " + c.Left
+		}},
 		{"room that a daemon has taken", func(l *lab) {
 			controls := true
 			d := with(judgedPod("daemon"), func(p *corev1.Pod) {
-				p.OwnerReferences = []metav1.OwnerReference{{UID: "ds", Kind: "DaemonSet", Name: "agent", Controller: &controls}}
+				p.OwnerReferences = []metav1.OwnerReference{{UID: "ds", Kind: "DaemonSet", Name: "agent",
+					Controller: &controls}}
 				p.Spec.NodeName, p.Status.Conditions, p.Status.Phase = "n", nil, corev1.PodRunning
 				asksFor("64")(p)
 			})
 			l.b.SetPod(d)
-		}, "1 tries, 0 coming, standing [n], RoomTaken", func(c cluster.Cause) string { return c.Resource + " " + c.Need + " " + c.Left }},
+		}, "1 tries, 0 coming, standing [n], RoomTaken", func(c cluster.Cause) string {
+			return c.Resource + " " + c.Need + " " + c.Left
+		}},
 		{"a node that somebody deletes", func(l *lab) {
 			l.node("n", func(n *corev1.Node) { now := metav1.NewTime(l.c.now()); n.DeletionTimestamp = &now })
 		}, "1 tries, 0 coming, standing [n], NodeDeleted", func(c cluster.Cause) string { return c.By }},
-		{"a claim that is gone", func(l *lab) { l.node("n"); l.b.DeleteClaim("n") }, "1 tries, 0 coming, standing [], NodeDeleted", func(c cluster.Cause) string { return c.By }},
+		{"a claim that is gone", func(l *lab) {
+			l.node("n")
+			l.b.DeleteClaim("n")
+		}, "1 tries, 0 coming, standing [], NodeDeleted", func(c cluster.Cause) string { return c.By }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			l := newLab(t)
@@ -208,7 +223,8 @@ func TestWhatKeepsPodsAwayIsNamed(t *testing.T) {
 			if b == nil {
 				return
 			}
-			want := map[string]string{"a taint": "agent=yes:NoExecute node-agent", "a cordon": "kubectl-cordon", "allocatable that shrank": "cpu 64 0", "room that a daemon has taken": "cpu 1 0",
+			want := map[string]string{"a taint": "agent=yes:NoExecute node-agent", "a cordon": "kubectl-cordon",
+				"allocatable that shrank": "cpu 64 0", "room that a daemon has taken": "cpu 1 0",
 				"a node that somebody deletes": "somebody who deleted the Node", "a claim that is gone": ""}[c.what]
 			if got := c.check(b.Failures[0].Cause); got != want {
 				t.Errorf("the cause is %q, want %q", got, want)
@@ -224,7 +240,9 @@ func TestNodesOnTheirWayAreNotInVain(t *testing.T) {
 	l := newLab(t)
 	for i := range 50 {
 		l.waits(fmt.Sprintf("p%d", i), "rs")
-		l.made(fmt.Sprintf("n%02d", i), "p0", 1, func(c *v1.NodeClaim) { c.Status.Conditions[1].Status = metav1.ConditionUnknown })
+		l.made(fmt.Sprintf("n%02d", i), "p0", 1, func(c *v1.NodeClaim) {
+			c.Status.Conditions[1].Status = metav1.ConditionUnknown
+		})
 		l.node(fmt.Sprintf("n%02d", i), func(n *corev1.Node) {
 			n.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}}
 		})
@@ -247,7 +265,9 @@ func TestTriesAreCountedUntilPodsRun(t *testing.T) {
 		t.Error("a third is made beside the second")
 	}
 	l.c.tick(20 * time.Second)
-	l.made("n2", "p1", 2, func(c *v1.NodeClaim) { c.CreationTimestamp = metav1.NewTime(l.c.now().Add(-20 * time.Second)) })
+	l.made("n2", "p1", 2, func(c *v1.NodeClaim) {
+		c.CreationTimestamp = metav1.NewTime(l.c.now().Add(-20 * time.Second))
+	})
 	l.node("n2", tainted("agent"))
 	b = l.expect("the second", "2 tries, 0 coming, standing [n1 n2], Taint")
 	if b.Retained != "n2" || b.MayTry(l.c.now().Add(time.Hour)) {
@@ -278,7 +298,8 @@ func TestTriesAreCountedUntilPodsRun(t *testing.T) {
 	l.expect("for long enough", "none")
 }
 
-// A try counts from when its node was made, whatever becomes of it: where others take the room the next comes no sooner.
+// A try counts from when its node was made, whatever becomes of it: where others take the room the next comes no
+// sooner.
 func TestATryCountsFromItsBeginning(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs")

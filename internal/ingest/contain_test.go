@@ -18,7 +18,8 @@ import (
 
 func waitingPod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid-x", Namespace: "default", Name: name},
-		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled,
+			Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}}
 }
 
 // A pod that can't be read is a problem of that pod: the list that it is in is taken in, and its event says what is
@@ -39,11 +40,13 @@ func TestUnreadablePodHarmsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.Snapshot()
-	if len(s.Pending()) != 2 || len(broken) != 1 || broken[0].Step != plan.StepWatch || !strings.Contains(broken[0].Panic, "default/bad") || broken[0].Stack == "" {
+	if len(s.Pending()) != 2 || len(broken) != 1 || broken[0].Step != plan.StepWatch ||
+		!strings.Contains(broken[0].Panic, "default/bad") || broken[0].Stack == "" {
 		t.Fatalf("%d pods wait, told %+v", len(s.Pending()), broken)
 	}
 	for _, u := range schedule.Place(s.SchedulerView(), schedule.Settings{}).Unplaced {
-		if says := strings.Contains(u.String(), "taking in pod default/bad failed, which is a mistake in Tenon: what is that?"); says != (u.Pod.Name == "bad") {
+		if says := strings.Contains(u.String(), "taking in pod default/bad failed, which is a mistake in Tenon: what "+
+			"is that?"); says != (u.Pod.Name == "bad") {
 			t.Errorf("%s is told %s", u.Pod.Name, u.String())
 		}
 	}
@@ -88,10 +91,12 @@ func (clumsyCloud) List(context.Context) ([]*cloudprovider.Instance, error) { pa
 // A cloud that fails at a question has not answered it.
 func TestCloudFails(t *testing.T) {
 	b := New(time.Now, validate.Labels{}, nil)
-	if asked, err := b.RefreshInventory(t.Context(), clumsyCloud{}); !asked || err == nil || !strings.Contains(err.Error(), "no list") {
+	if asked, err := b.RefreshInventory(t.Context(), clumsyCloud{}); !asked || err == nil ||
+		!strings.Contains(err.Error(), "no list") {
 		t.Errorf("the census: %v, %v", asked, err)
 	}
-	if _, err := b.askTypes(t.Context(), clumsyCloud{}, &v1.NodePool{}); err == nil || !strings.Contains(err.Error(), "no types") {
+	if _, err := b.askTypes(t.Context(), clumsyCloud{}, &v1.NodePool{}); err == nil || !strings.Contains(err.Error(),
+		"no types") {
 		t.Errorf("the catalog: %v", err)
 	}
 }

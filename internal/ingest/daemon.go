@@ -14,12 +14,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number in an
-// annotation (appsv1.DeprecatedTemplateGeneration).
+// generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number
+// in an annotation (appsv1.DeprecatedTemplateGeneration).
 const generationLabel = "pod-template-generation"
 
-// daemonPod is what is known of a DaemonSet's newest pod. It stays known when the pod is gone: the next one will ask for
-// the same.
+// daemonPod is what is known of a DaemonSet's newest pod. It stays known when the pod is gone: the next one will ask
+// for the same.
 type daemonPod struct {
 	uid        string
 	created    time.Time
@@ -87,8 +87,8 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	b.noteAndWake(changesRoom)
 }
 
-// refreshDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What it
-// asks for is what the newest pod of the same template asks for, because webhooks and autoscalers may have changed
+// refreshDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What
+// it asks for is what the newest pod of the same template asks for, because webhooks and autoscalers may have changed
 // that; without such a pod it is what the API server will make of the template. The lock is held.
 func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
 	uid := string(ds.UID)
@@ -100,8 +100,10 @@ func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
 		real.requests, real.class = seen.requests, nil
 		shape = &real
 	}
-	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.classOf(shape), Labels: cluster.LabelsOf(ds.Spec.Template.Labels)}
-	if old := b.daemons[uid]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels, d.Labels) {
+	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.classOf(shape),
+		Labels: cluster.LabelsOf(ds.Spec.Template.Labels)}
+	if old := b.daemons[uid]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels,
+		d.Labels) {
 		return
 	}
 	b.daemons[uid] = d

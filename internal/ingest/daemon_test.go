@@ -28,7 +28,8 @@ func amounts(cpu, memory string) corev1.ResourceList {
 
 func daemonSet(change func(*corev1.PodSpec)) *appsv1.DaemonSet {
 	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
-		UID: "ds", Namespace: "infra", Name: "agent", Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "1"},
+		UID: "ds", Namespace: "infra", Name: "agent",
+		Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "1"},
 	}}
 	ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent"}}
 	change(&ds.Spec.Template.Spec)
@@ -41,9 +42,11 @@ func daemonPodOf(ds *appsv1.DaemonSet, uid, generation, cpu string, age time.Dur
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		UID: types.UID(uid), Namespace: ds.Namespace, Name: uid, Labels: map[string]string{generationLabel: generation},
 		CreationTimestamp: metav1.NewTime(at(12, 0).Add(-age)),
-		OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", UID: ds.UID, Name: ds.Name, Controller: &yes}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", UID: ds.UID,
+			Name: ds.Name, Controller: &yes}},
 	}}
-	pod.Spec.Containers = []corev1.Container{{Name: "agent", Resources: corev1.ResourceRequirements{Requests: amounts(cpu, "")}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "agent",
+		Resources: corev1.ResourceRequirements{Requests: amounts(cpu, "")}}}
 	return pod
 }
 
@@ -64,7 +67,8 @@ func wantRequests(t *testing.T, d *cluster.Daemon, milliCPU, mebibytes int64) {
 	}
 }
 
-// A template in a DaemonSet has none of what the API server adds to a pod; see TestDaemonsAsTheAPIServerMakesThem in internal/e2e.
+// A template in a DaemonSet has none of what the API server adds to a pod; see TestDaemonsAsTheAPIServerMakesThem in
+// internal/e2e.
 func TestDaemonIsCountedAsItsPodsWillBe(t *testing.T) {
 	always, kata := corev1.ContainerRestartPolicyAlways, "kata"
 	limited := func(cpu, memory string) corev1.ResourceRequirements {
@@ -74,7 +78,9 @@ func TestDaemonIsCountedAsItsPodsWillBe(t *testing.T) {
 		spec           func(*corev1.PodSpec)
 		cpu, mebibytes int64
 	}{
-		"limits stand for requests": {func(s *corev1.PodSpec) { s.Containers[0].Resources = limited("1500m", "1Gi") }, 1500, 1024},
+		"limits stand for requests": {func(s *corev1.PodSpec) {
+			s.Containers[0].Resources = limited("1500m", "1Gi")
+		}, 1500, 1024},
 		"a request counts before its limit": {func(s *corev1.PodSpec) {
 			s.Containers[0].Resources = limited("2", "1Gi")
 			s.Containers[0].Resources.Requests = amounts("100m", "")
@@ -82,7 +88,8 @@ func TestDaemonIsCountedAsItsPodsWillBe(t *testing.T) {
 		"the LimitRange's defaults": {func(*corev1.PodSpec) {}, 250, 64},
 		"a sidecar": {func(s *corev1.PodSpec) {
 			s.Containers[0].Resources = limited("1", "128Mi")
-			s.InitContainers = []corev1.Container{{Name: "mesh", RestartPolicy: &always, Resources: limited("500m", "")}}
+			s.InitContainers = []corev1.Container{{Name: "mesh", RestartPolicy: &always,
+				Resources: limited("500m", "")}}
 		}, 1500, 192},
 		"an init container that needs more": {func(s *corev1.PodSpec) {
 			s.Containers[0].Resources = limited("1", "128Mi")
@@ -101,15 +108,21 @@ func TestDaemonIsCountedAsItsPodsWillBe(t *testing.T) {
 			b, _ := newBook()
 			ds := daemonSet(c.spec)
 			b.SetDaemon(ds) // before what its pods get is known
-			b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "defaults"}, Spec: corev1.LimitRangeSpec{
-				Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypePod, Max: amounts("8", "")}, {Type: corev1.LimitTypeContainer, DefaultRequest: amounts("250m", "64Mi")}},
-			}})
-			b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "defaults"}, Spec: corev1.LimitRangeSpec{
-				Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("7", "7Gi")}},
-			}})
-			b.SetRuntimeClass(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata}, Overhead: &nodev1.Overhead{PodFixed: amounts("200m", "120Mi")}})
+			b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "defaults"},
+				Spec: corev1.LimitRangeSpec{
+					Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypePod, Max: amounts("8", "")},
+						{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("250m", "64Mi")}},
+				}})
+			b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "defaults"},
+				Spec: corev1.LimitRangeSpec{
+					Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
+						DefaultRequest: amounts("7", "7Gi")}},
+				}})
+			b.SetRuntimeClass(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata},
+				Overhead: &nodev1.Overhead{PodFixed: amounts("200m", "120Mi")}})
 			wantRequests(t, daemonOf(t, b), c.cpu, c.mebibytes)
-			if ds.Spec.Template.Spec.Overhead != nil || len(ds.Spec.Template.Spec.Containers[0].Resources.Requests) > 1 {
+			if ds.Spec.Template.Spec.Overhead != nil ||
+				len(ds.Spec.Template.Spec.Containers[0].Resources.Requests) > 1 {
 				t.Error("the DaemonSet itself was changed")
 			}
 		})
@@ -119,10 +132,12 @@ func TestDaemonIsCountedAsItsPodsWillBe(t *testing.T) {
 func TestDefaultsThatGoAreCountedNoMore(t *testing.T) {
 	b, _ := newBook()
 	kata := "kata"
-	b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "defaults"}, Spec: corev1.LimitRangeSpec{
-		Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("250m", "64Mi")}},
-	}})
-	b.SetRuntimeClass(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata}, Overhead: &nodev1.Overhead{PodFixed: amounts("200m", "")}})
+	b.SetLimitRange(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "defaults"},
+		Spec: corev1.LimitRangeSpec{
+			Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("250m", "64Mi")}},
+		}})
+	b.SetRuntimeClass(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata},
+		Overhead: &nodev1.Overhead{PodFixed: amounts("200m", "")}})
 	b.SetDaemon(daemonSet(func(s *corev1.PodSpec) { s.RuntimeClassName = &kata }))
 	wantRequests(t, daemonOf(t, b), 450, 64)
 	b.DeleteLimitRange("infra", "defaults")
@@ -136,7 +151,8 @@ func TestDaemonRunsWhereItsPodsWill(t *testing.T) {
 	b, _ := newBook()
 	kata := "kata"
 	b.SetRuntimeClass(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: kata}, Scheduling: &nodev1.Scheduling{
-		NodeSelector: map[string]string{"runtime": "kata"}, Tolerations: []corev1.Toleration{{Key: "kata", Operator: corev1.TolerationOpExists}},
+		NodeSelector: map[string]string{"runtime": "kata"}, Tolerations: []corev1.Toleration{{Key: "kata",
+			Operator: corev1.TolerationOpExists}},
 	}})
 	b.SetDaemon(daemonSet(func(s *corev1.PodSpec) {
 		s.RuntimeClassName, s.HostNetwork = &kata, true
@@ -144,7 +160,8 @@ func TestDaemonRunsWhereItsPodsWill(t *testing.T) {
 	}))
 	class := daemonOf(t, b).Class
 	taint := []cluster.Taint{{Key: "kata", Effect: cluster.NoSchedule}}
-	if !cluster.MayRunOn(class, cluster.LabelsOf(map[string]string{"runtime": "kata"}), taint) || cluster.MayRunOn(class, nil, nil) {
+	if !cluster.MayRunOn(class, cluster.LabelsOf(map[string]string{"runtime": "kata"}), taint) ||
+		cluster.MayRunOn(class, nil, nil) {
 		t.Error("the daemon should run on the RuntimeClass's nodes and on no other")
 	}
 	if len(class.Ports) != 1 || class.Ports[0].Number != 9100 {
@@ -200,8 +217,9 @@ func TestADaemonSetCountsOnceOnANode(t *testing.T) {
 	b.SetDaemon(ds)
 	room := amounts("4", "8Gi")
 	room["pods"] = apiresource.MustParse("110")
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Capacity: room, Allocatable: room,
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Capacity: room,
+		Allocatable: room,
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 	free := func() int64 { return b.Snapshot().SchedulerView().Hosts()[0].Free[resource.CPU] }
 	if got := free(); got != 3600 {
 		t.Errorf("%dm of cpu are free while the pod has yet to come, want 3600m", got)

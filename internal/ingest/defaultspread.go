@@ -26,8 +26,8 @@ type defaultSpread struct {
 	podsOf      map[controller]map[string]bool
 }
 
-// podWithDefaults is a pod without constraints of its own: what its class is made from, to make it anew when Services or its
-// controller change.
+// podWithDefaults is a pod without constraints of its own: what its class is made from, to make it anew when Services
+// or its controller change.
 type podWithDefaults struct {
 	base       *classSpec // without the defaults, and without volumes
 	namespace  string
@@ -183,7 +183,8 @@ func (b *Book) putController(c controller, s controllerSelector) {
 	b.refreshPods(sortedKeys(d.podsOf[c]), b.refreshDefaultSpread)
 }
 
-// selectorLabels reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock is held.
+// selectorLabels reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock
+// is held.
 func (b *Book) selectorLabels(in *metav1.LabelSelector) require.Set {
 	r := &ruleReader{book: b}
 	s := r.labelSelector(in)

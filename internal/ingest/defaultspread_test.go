@@ -31,11 +31,13 @@ func spreadingBook(t *testing.T) *Book {
 }
 
 func service(name string, selector map[string]string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.ServiceSpec{Selector: selector}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: corev1.ServiceSpec{Selector: selector}}
 }
 
 func replicaSet(name string, selector *metav1.LabelSelector) *appsv1.ReplicaSet {
-	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: appsv1.ReplicaSetSpec{Selector: selector}}
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: appsv1.ReplicaSetSpec{Selector: selector}}
 }
 
 func labelled(pairs ...string) *metav1.LabelSelector {
@@ -63,7 +65,8 @@ func webPod(uid string, change ...func(*corev1.Pod)) *corev1.Pod {
 func controlledBy(version, kind, name string) func(*corev1.Pod) {
 	yes := true
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: types.UID(name), Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: types.UID(name),
+			Controller: &yes}}
 	}
 }
 
@@ -90,7 +93,8 @@ func spreadBy(selector string) string {
 	if selector == "" {
 		return ""
 	}
-	return fmt.Sprintf("spread over topology.kubernetes.io/zone skew 1 | in default: (%s)\nwish spread over rack skew 2 | in default: (%s)", selector, selector)
+	return fmt.Sprintf("spread over topology.kubernetes.io/zone skew 1 | in default: (%s)\nwish spread over rack "+
+		"skew 2 | in default: (%s)", selector, selector)
 }
 
 func TestDefaultSpreadDeducesSelectors(t *testing.T) {
@@ -102,11 +106,15 @@ func TestDefaultSpreadDeducesSelectors(t *testing.T) {
 	}{
 		{"a Service and a ReplicaSet", webPod("a", rs), "app In [web]; hash In [1]; tier In [front]"},
 		{"a ReplicaSet with expressions", webPod("a", odd), "app In [web]; hash Exists; tier In [front]"},
-		{"a StatefulSet of that name", webPod("a", controlledBy("apps/v1", "StatefulSet", "rs")), "app In [web]; set In [x]; tier In [front]"},
-		{"a ReplicationController's labels replace those of Services", webPod("a", controlledBy("v1", "ReplicationController", "rc")), "app In [web]; tier In [back]"},
+		{"a StatefulSet of that name", webPod("a", controlledBy("apps/v1", "StatefulSet", "rs")),
+			"app In [web]; set In [x]; tier In [front]"},
+		{"a ReplicationController's labels replace those of Services",
+			webPod("a", controlledBy("v1", "ReplicationController", "rc")), "app In [web]; tier In [back]"},
 		{"a Job says nothing", webPod("a", controlledBy("batch/v1", "Job", "rs")), "app In [web]; tier In [front]"},
-		{"nor does an API group that kube-scheduler does not ask", webPod("a", controlledBy("example.com/v1", "ReplicaSet", "rs")), "app In [web]; tier In [front]"},
-		{"nor one that is not known", webPod("a", controlledBy("apps/v1", "ReplicaSet", "lost")), "app In [web]; tier In [front]"},
+		{"nor does an API group that kube-scheduler does not ask",
+			webPod("a", controlledBy("example.com/v1", "ReplicaSet", "rs")), "app In [web]; tier In [front]"},
+		{"nor one that is not known", webPod("a", controlledBy("apps/v1", "ReplicaSet", "lost")),
+			"app In [web]; tier In [front]"},
 		{"Services only", webPod("a"), "app In [web]; tier In [front]"},
 		{"one of the Services", webPod("a", func(p *corev1.Pod) { p.Labels = pairsOf("app", "web") }), "app In [web]"},
 		{"a ReplicaSet only", webPod("a", rs, func(p *corev1.Pod) { p.Labels = nil }), "app In [web]; hash In [1]"},
@@ -121,9 +129,13 @@ func TestDefaultSpreadDeducesSelectors(t *testing.T) {
 			b.SetService(s)
 		}
 		b.SetController(replicaSet("rs", labelled("app", "web", "hash", "1")))
-		b.SetController(replicaSet("odd", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "hash", Operator: "Exists"}}}))
-		b.SetController(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rs"}, Spec: appsv1.StatefulSetSpec{Selector: labelled("set", "x")}})
-		b.SetController(&corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rc"}, Spec: corev1.ReplicationControllerSpec{Selector: pairsOf("tier", "back")}})
+		b.SetController(replicaSet("odd",
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "hash",
+				Operator: "Exists"}}}))
+		b.SetController(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rs"},
+			Spec: appsv1.StatefulSetSpec{Selector: labelled("set", "x")}})
+		b.SetController(&corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "rc"},
+			Spec: corev1.ReplicationControllerSpec{Selector: pairsOf("tier", "back")}})
 		b.SetPod(c.pod)
 		if got := tiesText(b, "a"); got != spreadBy(c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", c.what, got, spreadBy(c.want))
@@ -135,7 +147,8 @@ func TestOwnSpreadWinsOverDefaults(t *testing.T) {
 	b := spreadingBook(t)
 	b.SetService(service("web", pairsOf("app", "web")))
 	own := webPod("a", func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 5, TopologyKey: "rack", WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: labelled("app", "web")}}
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 5, TopologyKey: "rack",
+			WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: labelled("app", "web")}}
 	})
 	b.SetPod(own)
 	if got, want := tiesText(b, "a"), "wish spread over rack skew 5 | in default: (app In [web])"; got != want {
@@ -154,14 +167,17 @@ func TestDefaultsJoinWhatThePodAsksFor(t *testing.T) {
 	b := spreadingBook(t)
 	b.SetService(service("web", pairsOf("app", "web")))
 	b.SetPod(webPod("a", together))
-	if got, want := tiesText(b, "a"), strings.Replace(spreadBy("app In [web]"), "\n", "\ntogether in host | in default: (app In [web])\n", 1); got != want {
+	if got, want := tiesText(b, "a"), strings.Replace(spreadBy("app In [web]"), "\n", "\ntogether in host | in "+
+		"default: (app In [web])\n", 1); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	// Pods that write out the same constraints are of the same class.
 	b.SetPod(webPod("b", together, func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
-			{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: labelled("app", "web")},
-			{MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: labelled("app", "web")}}
+			{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+				LabelSelector: labelled("app", "web")},
+			{MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: labelled("app", "web")}}
 	}))
 	if s := b.Snapshot(); s.Pods[0].Class != s.Pods[1].Class {
 		t.Error("the classes differ")
@@ -180,27 +196,42 @@ func TestServicesAndControllersReachPods(t *testing.T) {
 		moves  string
 		want   string
 	}{
-		{"a Service comes", func() { b.SetService(service("web", pairsOf("app", "web"))) }, "demand supply help", "app In [web]"},
+		{"a Service comes", func() {
+			b.SetService(service("web", pairsOf("app", "web")))
+		}, "demand supply help", "app In [web]"},
 		{"it comes again", func() { b.SetService(service("web", pairsOf("app", "web"))) }, "", "app In [web]"},
 		{"one for others", func() { b.SetService(service("db", pairsOf("app", "db"))) }, "", "app In [web]"},
-		{"the owner comes", func() { b.SetController(replicaSet("rs", labelled("hash", "1"))) }, "demand supply help", "app In [web]; hash In [1]"},
+		{"the owner comes", func() {
+			b.SetController(replicaSet("rs", labelled("hash", "1")))
+		}, "demand supply help", "app In [web]; hash In [1]"},
 		{"its status changes", func() {
-			b.SetController(with(replicaSet("rs", labelled("hash", "1")), func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 2 }))
+			b.SetController(with(replicaSet("rs", labelled("hash", "1")), func(rs *appsv1.ReplicaSet) {
+				rs.Status.Replicas = 2
+			}))
 		}, "", "app In [web]; hash In [1]"},
-		{"another owner comes", func() { b.SetController(replicaSet("other", labelled("hash", "1"))) }, "", "app In [web]; hash In [1]"},
-		{"the Service selects by more", func() { b.SetService(service("web", pairsOf("app", "web", "tier", "front"))) }, "demand supply help", "app In [web]; hash In [1]; tier In [front]"},
-		{"the Service selects others", func() { b.SetService(service("web", pairsOf("app", "x"))) }, "demand supply help", "hash In [1]"},
+		{"another owner comes", func() {
+			b.SetController(replicaSet("other", labelled("hash", "1")))
+		}, "", "app In [web]; hash In [1]"},
+		{"the Service selects by more", func() {
+			b.SetService(service("web", pairsOf("app", "web", "tier", "front")))
+		}, "demand supply help", "app In [web]; hash In [1]; tier In [front]"},
+		{"the Service selects others", func() {
+			b.SetService(service("web", pairsOf("app", "x")))
+		}, "demand supply help", "hash In [1]"},
 		{"the owner goes", func() { b.DeleteController(replicaSet("rs", nil)) }, "demand supply help", ""},
 	} {
 		if got := moved(b, c.change); got != c.moves {
 			t.Errorf("%s: %q moved, want %q", c.what, got, c.moves)
 		}
 		if got := tiesText(b, "a"); got != spreadBy(c.want) || tiesText(b, "b") != got || tiesText(b, "c") != "" {
-			t.Errorf("%s:\n%s\nwant\n%s\nthe others: %q %q", c.what, got, spreadBy(c.want), tiesText(b, "b"), tiesText(b, "c"))
+			t.Errorf("%s:\n%s\nwant\n%s\nthe others: %q %q", c.what, got, spreadBy(c.want), tiesText(b, "b"),
+				tiesText(b, "c"))
 		}
 	}
 	b.SetService(service("web", pairsOf("app", "web")))
-	if got := moved(b, func() { b.SetPod(webPod("a", func(p *corev1.Pod) { p.Labels = nil })) }); got != "demand" || tiesText(b, "a") != "" {
+	if got := moved(b, func() {
+		b.SetPod(webPod("a", func(p *corev1.Pod) { p.Labels = nil }))
+	}); got != "demand" || tiesText(b, "a") != "" {
 		t.Errorf("a pod loses its labels: %q moved, %q", got, tiesText(b, "a"))
 	}
 	for _, uid := range []string{"a", "b", "c"} {
@@ -215,7 +246,8 @@ func TestServicesAndControllersReachPods(t *testing.T) {
 
 func TestDefaultsAndVolumes(t *testing.T) {
 	b := spreadingBook(t)
-	tell(t, b, storageClass("zonal", ebsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"), claimOf("data", "zonal"))
+	tell(t, b, storageClass("zonal", ebsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"),
+		claimOf("data", "zonal"))
 	pod := mounting("data")
 	pod.Labels = pairsOf("app", "web")
 	b.SetPod(pod)
@@ -256,7 +288,8 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	}
 	b.DeleteService("default", "web")
 	s := b.Snapshot()
-	if s.Pods[0].Class != s.Pods[1].Class || s.Pods[0].Class != b.classes[s.Pods[0].Class.Key].class || len(s.Pods[0].Class.Rules) > 0 {
+	if s.Pods[0].Class != s.Pods[1].Class || s.Pods[0].Class != b.classes[s.Pods[0].Class.Key].class ||
+		len(s.Pods[0].Class.Rules) > 0 {
 		t.Error("pods of one kind have different classes")
 	}
 }
@@ -307,13 +340,16 @@ func TestServicesAreWatchedForDefaults(t *testing.T) {
 	}
 	pod := meta("a")
 	pod["labels"] = map[string]any{"app": "web", "hash": "1"}
-	pod["ownerReferences"] = []any{map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": true}}
+	pod["ownerReferences"] = []any{map[string]any{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs",
+		"uid": "rs", "controller": true}}
 	release := make(chan struct{})
 	close(release)
 	informers := startCache(t, &apiServer{release: release, items: map[string][]any{
-		"services":    {map[string]any{"metadata": meta("web"), "spec": map[string]any{"selector": map[string]any{"app": "web"}}}},
-		"replicasets": {map[string]any{"metadata": meta("rs"), "spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"hash": "1"}}}}},
-		"pods":        {map[string]any{"metadata": pod}},
+		"services": {map[string]any{"metadata": meta("web"),
+			"spec": map[string]any{"selector": map[string]any{"app": "web"}}}},
+		"replicasets": {map[string]any{"metadata": meta("rs"),
+			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"hash": "1"}}}}},
+		"pods": {map[string]any{"metadata": pod}},
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -10,7 +10,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// A deletion that we have seen come about was just now, whatever the API server's clock says; one that we find is when it says.
+// A deletion that we have seen come about was just now, whatever the API server's clock says; one that we find is when
+// it says.
 func TestDeletionsThatWeSawWereJustNow(t *testing.T) {
 	b, _ := newBook()
 	now := b.now()
@@ -58,14 +59,17 @@ func TestDeletionsThatWeSawWereJustNow(t *testing.T) {
 func TestForcedDeletionCountsAnew(t *testing.T) {
 	b, _ := newBook()
 	now := b.now()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"}, Spec: corev1.PodSpec{NodeName: "n"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: "1"},
+		Spec: corev1.PodSpec{NodeName: "n"}}
 	b.SetPod(pod.DeepCopy())
-	for _, x := range []struct{ asked, grace time.Duration }{{-40 * time.Second, 300 * time.Second}, {-10 * time.Second, 0}} {
+	for _, x := range []struct{ asked, grace time.Duration }{{-40 * time.Second, 300 * time.Second},
+		{-10 * time.Second, 0}} {
 		end, grace := metav1.NewTime(now.Add(x.asked+x.grace)), int64(x.grace.Seconds())
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &grace
 		b.SetPod(pod.DeepCopy())
 		if p := b.Snapshot().PodsOn("n")[0]; p.Deleting.Sub(now) != x.asked || p.Grace != x.grace {
-			t.Errorf("deleted %s from now with a grace of %s, want %s and %s", p.Deleting.Sub(now), p.Grace, x.asked, x.grace)
+			t.Errorf("deleted %s from now with a grace of %s, want %s and %s", p.Deleting.Sub(now), p.Grace,
+				x.asked, x.grace)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func (b *Book) numberResource(name corev1.ResourceName) (dim int, ok bool) {
 	return dim, ok
 }
 
-// reclaimDimensions gives up the numbers of resources that nobody asks for any more, if somebody was turned away because there
-// was none left. The lock is held.
+// reclaimDimensions gives up the numbers of resources that nobody asks for any more, if somebody was turned away
+// because there was none left. The lock is held.
 func (b *Book) reclaimDimensions(now time.Time) {
 	if !b.outOfDimensions {
 		return
@@ -72,7 +72,8 @@ func (b *Book) lacksDimension(r *classSpec) bool {
 	})
 }
 
-// numberRequested numbers the resources that classes ask for and that can be had: first what can be bought. The lock is held.
+// numberRequested numbers the resources that classes ask for and that can be had: first what can be bought. The lock is
+// held.
 func (b *Book) numberRequested() {
 	available, others := b.requestedResources()
 	for _, name := range append(available, others...) {
@@ -85,7 +86,8 @@ func (b *Book) numberRequested() {
 	}
 }
 
-// requestedResources are the resources that classes ask for and that can be had: those that can be bought, and the others. The lock is held.
+// requestedResources are the resources that classes ask for and that can be had: those that can be bought, and the
+// others. The lock is held.
 func (b *Book) requestedResources() (available, others []string) {
 	names := make(map[string]bool)
 	for _, r := range b.classes {
@@ -105,9 +107,9 @@ func (b *Book) requestedResources() (available, others []string) {
 	return available, others
 }
 
-// yieldDimensions has classes no longer count by what nobody offers any more, nor, for each resource that could be bought and has no
-// number, by one that only nodes offer. The numbers are free for others once no plan is left that counts by them. The lock is
-// held.
+// yieldDimensions has classes no longer count by what nobody offers any more, nor, for each resource that could be
+// bought and has no number, by one that only nodes offer. The numbers are free for others once no plan is left that
+// counts by them. The lock is held.
 func (b *Book) yieldDimensions() {
 	available, others := b.requestedResources()
 	waiting := 0

@@ -18,8 +18,8 @@ type protectionEnd struct {
 	uid string
 }
 
-// protectionEnds is a heap, the earliest first. A pod whose time has changed is in it more than once: an ending counts only if
-// the pod still has that time when it comes.
+// protectionEnds is a heap, the earliest first. A pod whose time has changed is in it more than once: an ending counts
+// only if the pod still has that time when it comes.
 type protectionEnds []protectionEnd
 
 func (e protectionEnds) Len() int           { return len(e) }
@@ -34,7 +34,8 @@ func (e *protectionEnds) Pop() any {
 }
 
 // readDoNotDisrupt reads how long a pod keeps its node from being disrupted: for ever, or for a while from its start. A
-// value that says neither protects nothing, and its author is told. The name from the time of Provisioners counts, too. The lock is held.
+// value that says neither protects nothing, and its author is told. The name from the time of Provisioners counts, too.
+// The lock is held.
 func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	text, set := pod.Annotations[v1.DoNotDisruptAnnotationKey]
 	b.forgetNote("Pod", p.UID)
@@ -49,7 +50,8 @@ func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	length, err := time.ParseDuration(text)
 	if err != nil || length < 0 {
 		note := p.Note("InvalidDoNotDisruptAnnotation", fmt.Sprintf(
-			"annotation %s: %q is neither true nor a duration, so it protects nothing; use true, or a time from the pod's start such as 30m",
+			"annotation %s: %q is neither true nor a duration, so it protects nothing; use true, or a time from the "+
+				"pod's start such as 30m",
 			v1.DoNotDisruptAnnotationKey, text))
 		note.Warning = true
 		b.notes["Pod"+p.UID] = note
@@ -62,10 +64,11 @@ func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	}
 }
 
-// keepsNode reports whether the annotations of a node or claim keep it from being disrupted, by today's name or by the one from the time of
-// Provisioners.
+// keepsNode reports whether the annotations of a node or claim keep it from being disrupted, by today's name or by the
+// one from the time of Provisioners.
 func keepsNode(annotations map[string]string) bool {
-	return annotations[v1.DoNotDisruptAnnotationKey] == "true" || annotations[v1.DoNotConsolidateAnnotationKey] == "true"
+	return annotations[v1.DoNotDisruptAnnotationKey] == "true" ||
+		annotations[v1.DoNotConsolidateAnnotationKey] == "true"
 }
 
 // noteProtectionEnd remembers when a pod's protection ends, if that is news. The lock is held.

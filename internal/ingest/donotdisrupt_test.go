@@ -41,7 +41,8 @@ func TestDoNotDisruptIsReadAndEnds(t *testing.T) {
 		b, clock := newBook()
 		b.SetPod(guardedPod("a", c.text))
 		s := b.Snapshot()
-		if p := s.Pods[0]; p.DoNotDisrupt != c.now || !p.DoNotDisruptUntil.Equal(c.until) || !p.Started.Equal(at(12, 0)) {
+		if p := s.Pods[0]; p.DoNotDisrupt != c.now || !p.DoNotDisruptUntil.Equal(c.until) ||
+			!p.Started.Equal(at(12, 0)) {
 			t.Errorf("%q: protected %v until %s, started %s", c.text, p.DoNotDisrupt, p.DoNotDisruptUntil, p.Started)
 		}
 		told := ""
@@ -51,7 +52,8 @@ func TestDoNotDisruptIsReadAndEnds(t *testing.T) {
 				t.Errorf("%q: note %+v", c.text, n)
 			}
 		}
-		if (told != "") != (c.note != "") || !strings.Contains(told, c.note) || told != "" && !strings.HasPrefix(told, "InvalidDoNotDisruptAnnotation ") {
+		if (told != "") != (c.note != "") || !strings.Contains(told, c.note) || told != "" && !strings.HasPrefix(told,
+			"InvalidDoNotDisruptAnnotation ") {
 			t.Errorf("%q: told %q, want %q", c.text, told, c.note)
 		}
 		clock.tick(15 * time.Minute)
@@ -89,7 +91,8 @@ func TestEndOfProtectionMovesSupply(t *testing.T) {
 	for _, c := range []struct {
 		tick time.Duration
 		want string
-	}{{9 * time.Minute, ""}, {time.Minute, "supply help"}, {9 * time.Minute, ""}, {time.Minute, "supply help"}, {20 * time.Minute, ""}} {
+	}{{9 * time.Minute, ""}, {time.Minute, "supply help"}, {9 * time.Minute, ""}, {time.Minute, "supply help"},
+		{20 * time.Minute, ""}} {
 		if got := moved(b, func() { clock.tick(c.tick) }); got != c.want {
 			t.Errorf("at %s: %q moved, want %q", clock.at.Format("15:04"), got, c.want)
 		}
@@ -112,7 +115,8 @@ func TestReadinessWakesNobody(t *testing.T) {
 	b, _ := newBook()
 	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 	ready := func(p *corev1.Pod) {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady,
+			Status: corev1.ConditionTrue})
 	}
 	b.SetPod(placedPod("a", "n"))
 	if got := moved(b, func() { b.SetPod(with(placedPod("a", "n"), ready)) }); got != "quiet rev" {
@@ -125,7 +129,8 @@ func TestReadinessWakesNobody(t *testing.T) {
 	if got := moved(b, func() { b.SetPod(started) }); got != "quiet rev" {
 		t.Errorf("a pod starts: %q moved", got)
 	}
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: "NoSchedule"}}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: "NoSchedule"}}}})
 	if got := moved(b, func() { b.SetPod(with(placedPod("a", "n"), ready)) }); got != "rev" {
 		t.Errorf("a pod gets ready on a node that is being drained: %q moved", got)
 	}
@@ -136,14 +141,16 @@ func TestLimitsAndSchedulerOfPods(t *testing.T) {
 	limited := func(uid, scheduler string) *corev1.Pod {
 		return with(placedPod(uid, "n"), func(p *corev1.Pod) {
 			p.Spec.SchedulerName = scheduler
-			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: quantity("2")}}, {Resources: corev1.ResourceRequirements{Limits: quantity("1")}}}
+			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: quantity("2")}},
+				{Resources: corev1.ResourceRequirements{Limits: quantity("1")}}}
 		})
 	}
 	b.SetPod(limited("a", corev1.DefaultSchedulerName))
 	b.SetPod(limited("b", "own"))
 	b.SetPod(placedPod("c", "n"))
 	pods := b.Snapshot().Pods
-	if pods[0].Limits == nil || pods[0].Limits[resource.CPU] != 3000 || pods[0].Limits != pods[1].Limits || pods[2].Limits != nil {
+	if pods[0].Limits == nil || pods[0].Limits[resource.CPU] != 3000 || pods[0].Limits != pods[1].Limits ||
+		pods[2].Limits != nil {
 		t.Errorf("limits %v, %v, %v", pods[0].Limits, pods[1].Limits, pods[2].Limits)
 	}
 	if pods[0].OtherScheduler || !pods[1].OtherScheduler || pods[2].OtherScheduler {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// askDrift is how often the cloud is asked whether an instance is still what its NodeClass asks for; firstDrift is within
-	// which time each is asked about for the first time, so that not all come at once.
+	// askDrift is how often the cloud is asked whether an instance is still what its NodeClass asks for; firstDrift is
+	// within which time each is asked about for the first time, so that not all come at once.
 	askDrift   = 5 * time.Minute
 	firstDrift = time.Minute
 	// hastyDrift is the least time between two questions about the same instance; retryDrift after an answer failed.
@@ -50,7 +50,8 @@ type driftState struct {
 	claim  string
 	class  cluster.ClassRef
 	reason string
-	// answered says that reason is the cloud's word in this life of the program; before, the claim's condition is believed.
+	// answered says that reason is the cloud's word in this life of the program; before, the claim's condition is
+	// believed.
 	answered  bool
 	due, last time.Time
 	asking    bool
@@ -59,7 +60,8 @@ type driftState struct {
 }
 
 func newDriftStates() driftStates {
-	return driftStates{byClaim: make(map[string]*driftState), wake: make(chan struct{}, 1), versions: make(map[cluster.ClassRef]string)}
+	return driftStates{byClaim: make(map[string]*driftState), wake: make(chan struct{}, 1),
+		versions: make(map[cluster.ClassRef]string)}
 }
 
 // driftOf is how the claim's instance differs from what its NodeClass asks for. The lock is held.
@@ -78,13 +80,15 @@ func (b *Book) driftOf(c *cluster.Claim) string {
 // isOurDriftReason reports whether a reason for drift is one that we find out by ourselves.
 func isOurDriftReason(reason string) bool {
 	switch reason {
-	case "NodePoolDrifted", "NodePoolStaticallyDrifted", "RequirementsDrifted", "InstanceTypeNotFound", cluster.Drifted, "":
+	case "NodePoolDrifted", "NodePoolStaticallyDrifted", "RequirementsDrifted", "InstanceTypeNotFound",
+		cluster.Drifted, "":
 		return true
 	}
 	return false
 }
 
-// trackDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is held.
+// trackDrift sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is
+// held.
 func (b *Book) trackDrift(c *cluster.Claim, ref *v1.NodeClassReference) {
 	if ref == nil || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
 		delete(b.driftStates.byClaim, c.UID)
@@ -109,8 +113,8 @@ func spreadOver(name string, over time.Duration) time.Duration {
 	return time.Duration(h.Sum64() % uint64(over))
 }
 
-// NoteNodeClassVersion takes in the version of a NodeClass: whatever has changed in it, its status included, may mean that instances
-// no longer are what it asks for, and that its pools can buy something else.
+// NoteNodeClassVersion takes in the version of a NodeClass: whatever has changed in it, its status included, may mean
+// that instances no longer are what it asks for, and that its pools can buy something else.
 func (b *Book) NoteNodeClassVersion(ref cluster.ClassRef, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,8 +180,8 @@ func (b *Book) dueDrifts() []*driftState {
 	return out
 }
 
-// KeepDrift asks the cloud again and again whether instances are what their NodeClasses ask for, until the context ends. claims
-// reads NodeClaims; trouble is told once when answers fail, and with nil when they come again.
+// KeepDrift asks the cloud again and again whether instances are what their NodeClasses ask for, until the context
+// ends. claims reads NodeClaims; trouble is told once when answers fail, and with nil when they come again.
 func (b *Book) KeepDrift(ctx context.Context, provider DriftAsker, claims client.Reader, tellError func(error)) error {
 	slots := make(chan struct{}, driftsAtOnce)
 	tell := &errorOnce{tell: tellError}
@@ -193,7 +197,9 @@ func (b *Book) KeepDrift(ctx context.Context, provider DriftAsker, claims client
 			asking.Go(func() {
 				defer func() { <-slots }()
 				var err error
-				if broken := b.contain("whether an instance has drifted", func() { err = b.askDrift(ctx, provider, claims, d) }); broken != nil {
+				if broken := b.contain("whether an instance has drifted", func() {
+					err = b.askDrift(ctx, provider, claims, d)
+				}); broken != nil {
 					err = broken
 				}
 				if ctx.Err() == nil {
@@ -226,8 +232,8 @@ func (o *errorOnce) report(err error) {
 	}
 }
 
-// AskDueDrift asks, one after the other, about every instance that is due: one round of what DriftAsker does without end. It is
-// for whoever has a clock of their own.
+// AskDueDrift asks, one after the other, about every instance that is due: one round of what DriftAsker does without
+// end. It is for whoever has a clock of their own.
 func (b *Book) AskDueDrift(ctx context.Context, provider DriftAsker, claims client.Reader) error {
 	var all []error
 	for _, d := range b.dueDrifts() {

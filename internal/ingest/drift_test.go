@@ -20,7 +20,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// oracle says of claims, by name, how they have drifted, and remembers whom it was asked about. It is a reader of claims, too.
+// oracle says of claims, by name, how they have drifted, and remembers whom it was asked about. It is a reader of
+// claims, too.
 type oracle struct {
 	client.Reader
 	says  map[string]cloudprovider.DriftReason
@@ -150,7 +151,10 @@ func TestWhoIsNotAskedAbout(t *testing.T) {
 	b, c := newBook()
 	for _, claim := range []*v1.NodeClaim{
 		with(classed("another's", "default"), func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Kind = "EC2NodeClass" }),
-		with(classed("leaving", "default"), func(o *v1.NodeClaim) { now := metav1.NewTime(c.now()); o.DeletionTimestamp = &now }),
+		with(classed("leaving", "default"), func(o *v1.NodeClaim) {
+			now := metav1.NewTime(c.now())
+			o.DeletionTimestamp = &now
+		}),
 		with(classed("young", "default"), func(c *v1.NodeClaim) { c.Status.ProviderID = "" }),
 		classed("removed", "default"),
 	} {
@@ -165,10 +169,12 @@ func TestWhoIsNotAskedAbout(t *testing.T) {
 
 // Until the cloud has been asked after a restart, what the claim's condition says of it holds.
 func TestDriftOutlivesARestart(t *testing.T) {
-	for _, c := range []struct{ reason, want string }{{"ImageDrift", "ImageDrift"}, {"RequirementsDrifted", ""}, {"NodePoolDrifted", ""}} {
+	for _, c := range []struct{ reason, want string }{{"ImageDrift", "ImageDrift"}, {"RequirementsDrifted", ""},
+		{"NodePoolDrifted", ""}} {
 		b, clock := newBook()
 		b.SetClaim(with(classed("a", "default"), func(o *v1.NodeClaim) {
-			o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDrifted, Status: metav1.ConditionTrue, Reason: c.reason})
+			o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDrifted,
+				Status: metav1.ConditionTrue, Reason: c.reason})
 		}))
 		if got := b.Snapshot().Claim("a").DriftedFrom; got != c.want {
 			t.Errorf("condition %s: drifted %q, want %q", c.reason, got, c.want)

@@ -63,14 +63,16 @@ func (e *ownerEvictions) dropOld(now time.Time) {
 	e.list = e.list[old:]
 }
 
-// startCountingEvictions notes from when on evictions are ours to count: a replica may stand by for days before it leads.
+// startCountingEvictions notes from when on evictions are ours to count: a replica may stand by for days before it
+// leads.
 func (b *Book) startCountingEvictions() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.evictionsSince = b.now()
 }
 
-// noteEviction remembers that a pod was evicted, if it was to save money. The pod itself may be gone by now. The lock is held.
+// noteEviction remembers that a pod was evicted, if it was to save money. The pod itself may be gone by now. The lock
+// is held.
 func (b *Book) noteEviction(c command.Evict, at time.Time) {
 	if c.Owner == "" || !b.leavesToSaveMoney(c.Node) {
 		return
@@ -92,14 +94,16 @@ func (b *Book) leavesToSaveMoney(node string) bool {
 	return reason.Status == cluster.True && reason.Reason == string(command.Underutilized)
 }
 
-// assumeEviction makes up for what was counted by nobody, or by another replica, before we started: a pod from the last hour that is not one of its
-// owner's first may have come in the place of one that was evicted to save money. To count it as such errs on the side of
-// leaving workloads alone for a while. The lock is held.
+// assumeEviction makes up for what was counted by nobody, or by another replica, before we started: a pod from the last
+// hour that is not one of its owner's first may have come in the place of one that was evicted to save money. To count
+// it as such errs on the side of leaving workloads alone for a while. The lock is held.
 func (b *Book) assumeEviction(p *cluster.Pod) {
-	if p.Owner == "" || p.Daemon || p.Mirror || p.Finished || !p.Created.Before(b.evictionsSince) || !p.Created.After(b.evictionsSince.Add(-evictionsCount)) {
+	if p.Owner == "" || p.Daemon || p.Mirror || p.Finished || !p.Created.Before(b.evictionsSince) ||
+		!p.Created.After(b.evictionsSince.Add(-evictionsCount)) {
 		return
 	}
-	if owner, known := b.owners.current[p.Owner]; known && !owner.Created.IsZero() && p.Created.Before(owner.Created.Add(firstPods)) {
+	if owner, known := b.owners.current[p.Owner]; known && !owner.Created.IsZero() &&
+		p.Created.Before(owner.Created.Add(firstPods)) {
 		return
 	}
 	b.addEviction(p.Owner, savingEviction{at: p.Created, pod: p.UID})
@@ -126,9 +130,9 @@ func (b *Book) evictedNow() (counts map[string]int, rested map[string]time.Time)
 	return counts, rested
 }
 
-// readEvictionCost reads what a pod's eviction costs: 1, more or less by what it says of itself and by its priority, within
-// bounds. The contract's own annotation comes before the one for ReplicaSets. One that can't be read is ignored, and its
-// author is told. The lock is held.
+// readEvictionCost reads what a pod's eviction costs: 1, more or less by what it says of itself and by its priority,
+// within bounds. The contract's own annotation comes before the one for ReplicaSets. One that can't be read is ignored,
+// and its author is told. The lock is held.
 func (b *Book) readEvictionCost(p *cluster.Pod, pod *corev1.Pod) {
 	const most = 10
 	b.forgetNote("PodCost", p.UID)
@@ -144,7 +148,8 @@ func (b *Book) readEvictionCost(p *cluster.Pod, pod *corev1.Pod) {
 			break
 		}
 		note := p.Note("InvalidDisruptionCost", fmt.Sprintf(
-			"annotation %s: %q is not a whole number between -2147483648 and 2147483647, and is ignored; correct or remove it", key, text))
+			"annotation %s: %q is not a whole number between -2147483648 and 2147483647, and is ignored; correct or "+
+				"remove it", key, text))
 		note.Warning = true
 		b.notes["PodCost"+p.UID] = note
 	}

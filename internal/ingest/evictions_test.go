@@ -31,8 +31,10 @@ func TestEvictionCost(t *testing.T) {
 		{"says nothing", placedPod("p", "n"), 1, ""},
 		{"deletion cost", annotated(corev1.PodDeletionCost, "134217728"), 2, ""},
 		{"disruption cost", annotated(v1.DisruptionCostAnnotationKey, "-134217728"), 0, ""},
-		{"both: the contract's own counts", annotated(v1.DisruptionCostAnnotationKey, "134217728", corev1.PodDeletionCost, "-134217728"), 2, ""},
-		{"its own can't be read: the other counts", annotated(v1.DisruptionCostAnnotationKey, "much", corev1.PodDeletionCost, "134217728"), 2, `"much" is not a whole number`},
+		{"both: the contract's own counts", annotated(v1.DisruptionCostAnnotationKey, "134217728",
+			corev1.PodDeletionCost, "-134217728"), 2, ""},
+		{"its own can't be read: the other counts", annotated(v1.DisruptionCostAnnotationKey, "much",
+			corev1.PodDeletionCost, "134217728"), 2, `"much" is not a whole number`},
 		{"too large to read", annotated(v1.DisruptionCostAnnotationKey, "2147483648"), 1, "2147483648"},
 		{"the most", annotated(v1.DisruptionCostAnnotationKey, "2147483647"), 10, ""},
 		{"priority", with(placedPod("p", "n"), func(p *corev1.Pod) { p.Spec.Priority = &high }), 10, ""},
@@ -44,7 +46,8 @@ func TestEvictionCost(t *testing.T) {
 		if got := s.Pods[0].EvictionCost; got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
-		if told := len(s.Notes) == 1 && strings.Contains(s.Notes[0].Message, c.told); told != (c.told != "") || len(s.Notes) > 1 {
+		if told := len(s.Notes) == 1 && strings.Contains(s.Notes[0].Message, c.told); told != (c.told != "") ||
+			len(s.Notes) > 1 {
 			t.Errorf("%s: notes %v", c.what, s.Notes)
 		}
 		b.DeletePod(c.pod)
@@ -58,7 +61,8 @@ func TestEvictionCost(t *testing.T) {
 func leavingBook(reason command.Reason, pods ...string) (*Book, *clock) {
 	b, c := newBook()
 	b.SetClaim(with(launchedClaim("n", "", metav1.ConditionTrue), func(o *v1.NodeClaim) {
-		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason, Status: metav1.ConditionTrue, Reason: string(reason)})
+		o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: v1.ConditionTypeDisruptionReason,
+			Status: metav1.ConditionTrue, Reason: string(reason)})
 	}))
 	b.SetNode(machine("n"))
 	for _, uid := range pods {
@@ -78,12 +82,14 @@ func ownedPod(uid, owner string, created time.Time) *corev1.Pod {
 func TestEvictionsToSaveMoneyAreCounted(t *testing.T) {
 	b, c := leavingBook(command.Underutilized, "p1", "p2", "p3")
 	evict := func(uid string, err error) {
-		b.Record(command.Outcome{Command: command.Evict{UID: uid, Owner: "default/rs", Node: "n"}, At: c.now(), Err: err})
+		b.Record(command.Outcome{Command: command.Evict{UID: uid, Owner: "default/rs", Node: "n"},
+			At: c.now(), Err: err})
 	}
 	check := func(what string, count int, rested time.Time) {
 		t.Helper()
 		if s := b.Snapshot(); s.EvictedToSave["default/rs"] != count || !s.EvictionsDropAt["default/rs"].Equal(rested) {
-			t.Errorf("%s: %d until %v, want %d until %v", what, s.EvictedToSave["default/rs"], s.EvictionsDropAt["default/rs"], count, rested)
+			t.Errorf("%s: %d until %v, want %d until %v", what, s.EvictedToSave["default/rs"],
+				s.EvictionsDropAt["default/rs"], count, rested)
 		}
 	}
 	check("before", 0, time.Time{})
@@ -119,7 +125,8 @@ func TestEvictionsBeforeARestartAreSupposed(t *testing.T) {
 	} {
 		b, clock := newBook()
 		if !c.owner.IsZero() {
-			b.SetOwner(cluster.Owner{UID: "rs", Namespace: "default", Kind: "ReplicaSet", Known: true, Desired: 3, Created: c.owner})
+			b.SetOwner(cluster.Owner{UID: "rs", Namespace: "default", Kind: "ReplicaSet", Known: true, Desired: 3,
+				Created: c.owner})
 		}
 		b.SetPod(ownedPod("p", "rs", c.created))
 		if got := b.Snapshot().EvictedToSave["default/rs"]; got != c.want {

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// What is kept of who wrote which field of a node or a pod, in the place of the fields. Labels and kinds of resource follow their
-// prefix.
+// What is kept of who wrote which field of a node or a pod, in the place of the fields. Labels and kinds of resource
+// follow their prefix.
 const (
 	wroteTaints      = "taints"
 	wroteCordon      = "cordon"
@@ -23,8 +23,8 @@ const (
 	wroteEnd         = "disruption-target"
 )
 
-// keepFieldAuthors drops who wrote which field of a node, but for the names of those who wrote what may keep pods away: its taints, its
-// cordon, its labels and its allocatable.
+// keepFieldAuthors drops who wrote which field of a node, but for the names of those who wrote what may keep pods away:
+// its taints, its cordon, its labels and its allocatable.
 func keepFieldAuthors(node *corev1.Node) {
 	var kept []metav1.ManagedFieldsEntry
 	for _, f := range node.ManagedFields {
@@ -85,8 +85,8 @@ func authorOf(kept []metav1.ManagedFieldsEntry, field string) string {
 	return last.Manager
 }
 
-// readAuthors notes who put the taints on a node, and who cordoned it. The list of taints has one author, who wrote it last; so it is
-// read when a taint is new, and remembered.
+// readAuthors notes who put the taints on a node, and who cordoned it. The list of taints has one author, who wrote it
+// last; so it is read when a taint is new, and remembered.
 func readAuthors(n *cluster.Node, old *nodeEntry, node *corev1.Node) {
 	var before *cluster.Node
 	if old != nil && old.node.UID == n.UID {
@@ -116,8 +116,8 @@ func readAuthors(n *cluster.Node, old *nodeEntry, node *corev1.Node) {
 	}
 }
 
-// addCauseAuthor adds to a cause who wrote the label that changed, or the allocatable that shrank. A label that was taken away has no
-// writer any more. The lock is held.
+// addCauseAuthor adds to a cause who wrote the label that changed, or the allocatable that shrank. A label that was
+// taken away has no writer any more. The lock is held.
 func (b *Book) addCauseAuthor(node string, cause *cluster.Cause) {
 	e := b.nodes[node]
 	if e == nil {

@@ -33,15 +33,16 @@ func (nothingSold) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovide
 
 func fuzzTime() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
 
-// FuzzPool takes in a NodePool as it is stored, whatever is in it. It becomes a pool or a problem in its own condition; it
-// hides no other pool, and it can be planned with.
+// FuzzPool takes in a NodePool as it is stored, whatever is in it. It becomes a pool or a problem in its own condition;
+// it hides no other pool, and it can be planned with.
 func FuzzPool(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"name":"p","uid":"u","generation":1},"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"},"requirements":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"],"minValues":2}],"expireAfter":"720h"}},"limits":{"cpu":"10","nodes":"3"},"disruption":{"consolidateAfter":"30s","budgets":[{"nodes":"10%","schedule":"0 9 * * mon","duration":"1h"}]},"weight":10}}`,
 		`{"metadata":{"name":"p","annotations":{"tenon.sh/dry-run":"true","tenon.sh/drift-strategy":"canary","tenon.sh/soft-expiry":"1h"}},"spec":{"replicas":3}}`,
 		`{"metadata":{"name":"p"},"spec":{"limits":{"cpu":"1e1.5"},"template":{"spec":{"expireAfter":"soon"}},"disruption":{"consolidateAfter":"Never","budgets":[{"nodes":"-1"},{"nodes":"x%"}]}}}`,
 		`{"metadata":{"name":"p","deletionTimestamp":"2026-03-28T11:00:00Z"},"spec":{"template":{"spec":{"taints":[{"key":"a","effect":"Odd"}],"startupTaints":[{}],"requirements":[{"key":"","operator":"Gt","values":["many"]}]}}}}`,
-		`{}`, `{"metadata":{"name":"p"},"spec":[]}`, `{"metadata":{"name":"p"},"spec":{"template":{"metadata":{"labels":{"a":{"b":1}}}}}}`,
+		`{}`, `{"metadata":{"name":"p"},"spec":[]}`,
+		`{"metadata":{"name":"p"},"spec":{"template":{"metadata":{"labels":{"a":{"b":1}}}}}}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -54,7 +55,8 @@ func FuzzPool(f *testing.F) {
 		u.SetName("p")
 		b := fuzzBook(fuzzTime())
 		good := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "good", UID: "good"}}
-		good.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+		good.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+			Name: "default"}
 		b.SetPool(good)
 		b.setStoredPool(u)
 		b.setStoredPool(u)
@@ -109,13 +111,17 @@ func FuzzClaim(f *testing.F) {
 
 // FuzzAnnotations writes any text into each annotation that is read, of a claim, a node, a pod and a pool.
 func FuzzAnnotations(f *testing.F) {
-	for _, text := range []string{"true", "a=1", `[{"class":"x","count":2}]`, "10m", "-1h", "9999999999h", "SpotInterruption 2026-03-28T12:02:00Z", "Underutilized/abc", "2026-03-28T12:02:00Z",
+	for _, text := range []string{"true", "a=1", `[{"class":"x","count":2}]`, "10m", "-1h", "9999999999h",
+		"SpotInterruption 2026-03-28T12:02:00Z", "Underutilized/abc", "2026-03-28T12:02:00Z",
 		"3 2026-03-28T12:02:00Z", "canary", "\x00", "99999999999999999999", "1e400", "NaN"} {
 		f.Add(text, uint8(0))
 	}
-	keys := []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
-		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, "tenon.sh/dry-run", "tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
-		"tenon.sh/spread-by-default", corev1.PodDeletionCost, v1.NodePoolHashAnnotationKey, v1.NodePoolHashVersionAnnotationKey}
+	keys := []string{v1.DoNotDisruptAnnotationKey, cluster.SeatsAnnotation, cluster.MoveAnnotation,
+		cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation, cluster.KeptForAnnotation,
+		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, "tenon.sh/dry-run",
+		"tenon.sh/drift-strategy", "tenon.sh/soft-expiry",
+		"tenon.sh/spread-by-default", corev1.PodDeletionCost, v1.NodePoolHashAnnotationKey,
+		v1.NodePoolHashVersionAnnotationKey}
 	f.Fuzz(func(t *testing.T, text string, which uint8) {
 		b := fuzzBook(fuzzTime())
 		all := map[string]string{}
@@ -125,22 +131,29 @@ func FuzzAnnotations(f *testing.F) {
 			}
 		}
 		pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Annotations: all}}
-		pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+		pool.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+			Name: "default"}
 		b.SetPool(pool)
 		b.FetchCatalogs(context.Background(), nothingSold{})
-		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Annotations: all, Labels: map[string]string{v1.NodePoolLabelKey: "p"}, Finalizers: []string{v1.TerminationFinalizer}}}
+		claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Annotations: all,
+			Labels: map[string]string{v1.NodePoolLabelKey: "p"}, Finalizers: []string{v1.TerminationFinalizer}}}
 		claim.Spec.NodeClassRef = pool.Spec.Template.Spec.NodeClassRef
 		claim.Status.ProviderID, claim.Status.NodeName = "x:///1", "n"
-		for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered, v1.ConditionTypeInitialized} {
-			claim.Status.Conditions = append(claim.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(fuzzTime().Add(-time.Hour))})
+		for _, kind := range []string{v1.ConditionTypeLaunched, v1.ConditionTypeRegistered,
+			v1.ConditionTypeInitialized} {
+			claim.Status.Conditions = append(claim.Status.Conditions, metav1.Condition{Type: kind,
+				Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(fuzzTime().Add(-time.Hour))})
 		}
 		b.SetClaim(claim)
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Annotations: all, Finalizers: []string{v1.TerminationFinalizer}, Labels: map[string]string{v1.NodeClassLabelKey("karpenter.kwok.sh", "KWOKNodeClass"): "default"}}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n", Annotations: all,
+			Finalizers: []string{v1.TerminationFinalizer},
+			Labels:     map[string]string{v1.NodeClassLabelKey("karpenter.kwok.sh", "KWOKNodeClass"): "default"}}}
 		node.Spec.ProviderID = "x:///1"
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		b.SetNode(node)
 		at := metav1.NewTime(fuzzTime().Add(-time.Minute))
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "pod", Annotations: all}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "pod",
+			Annotations: all}, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}}}}
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &at
 		b.SetPod(pod)
 		s := b.Snapshot()
@@ -160,7 +173,9 @@ func FuzzGrace(f *testing.F) {
 	f.Fuzz(func(t *testing.T, spec, deletion int64) {
 		b := fuzzBook(fuzzTime())
 		at := metav1.NewTime(fuzzTime())
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "pod", DeletionTimestamp: &at, DeletionGracePeriodSeconds: &deletion}, Spec: corev1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: &spec, Containers: []corev1.Container{{Name: "c"}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: "pod",
+			DeletionTimestamp: &at, DeletionGracePeriodSeconds: &deletion}, Spec: corev1.PodSpec{NodeName: "n",
+			TerminationGracePeriodSeconds: &spec, Containers: []corev1.Container{{Name: "c"}}}}
 		b.SetPod(pod)
 		p := b.Snapshot().Pods[0]
 		if p.Grace < 0 || p.Deleting.Add(p.Grace).Before(p.Deleting) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// collectFrom is how many entries, and collectFromBytes about how many bytes, may be remembered before they are looked through at
-// all. At most twice what the pods and daemons that are there need is remembered beyond that.
+// collectFrom is how many entries, and collectFromBytes about how many bytes, may be remembered before they are looked
+// through at all. At most twice what the pods and daemons that are there need is remembered beyond that.
 const (
 	collectFrom      = 4096
 	collectFromBytes = 32 << 20
@@ -33,8 +33,8 @@ func (b *Book) internLabels(labels map[string]string) cluster.Labels {
 	return out
 }
 
-// internLimits is what a pod's containers may use at most of what every node has; nil without limits. Pods with equal limits
-// share one value. It is for people: no decision depends on it. The lock is held.
+// internLimits is what a pod's containers may use at most of what every node has; nil without limits. Pods with equal
+// limits share one value. It is for people: no decision depends on it. The lock is held.
 func (b *Book) internLimits(spec *corev1.PodSpec) *resource.Vector {
 	var sum resource.Vector
 	limited := false
@@ -51,7 +51,8 @@ func (b *Book) internLimits(spec *corev1.PodSpec) *resource.Vector {
 		add(spec.Containers[i].Resources.Limits)
 	}
 	for i := range spec.InitContainers {
-		if always := spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
+		if always := spec.InitContainers[i].RestartPolicy; always != nil &&
+			*always == corev1.ContainerRestartPolicyAlways {
 			add(spec.InitContainers[i].Resources.Limits)
 		}
 	}
@@ -66,9 +67,11 @@ func (b *Book) internLimits(spec *corev1.PodSpec) *resource.Vector {
 	return &kept
 }
 
-// collectGarbage forgets what only pods had that are long gone, once that may be half of what is remembered. The lock is held.
+// collectGarbage forgets what only pods had that are long gone, once that may be half of what is remembered. The lock
+// is held.
 func (b *Book) collectGarbage() {
-	if b.countRemembered() > max(b.collectAt.entries, collectFrom) || b.keptBytes > max(b.collectAt.bytes, collectFromBytes) {
+	if b.countRemembered() > max(b.collectAt.entries, collectFrom) || b.keptBytes > max(b.collectAt.bytes,
+		collectFromBytes) {
 		b.dropUnused()
 		b.collectAt = collectThreshold{2 * b.countRemembered(), 2 * b.keptBytes}
 	}
@@ -192,5 +195,6 @@ func (b *Book) dropUnused() {
 }
 
 func (b *Book) countRemembered() int {
-	return len(b.specsByKey) + len(b.derivedSpecs) + len(b.classes) + len(b.rules) + len(b.labelSets) + len(b.podLimits) + len(b.daemonPods)
+	return len(b.specsByKey) + len(b.derivedSpecs) + len(b.classes) + len(b.rules) + len(b.labelSets) +
+		len(b.podLimits) + len(b.daemonPods)
 }

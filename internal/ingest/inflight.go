@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// watchTimeout is how long the watch may take to show a write before the command is planned again if need be. A busy API
-	// server's watch may be ten seconds and more behind, and doing everything twice would not help it.
+	// watchTimeout is how long the watch may take to show a write before the command is planned again if need be. A
+	// busy API server's watch may be ten seconds and more behind, and doing everything twice would not help it.
 	watchTimeout = time.Minute
-	// createWatchTimeout is the same for a claim that was created. It is long: were it forgotten while it is there, its pods
-	// would be given a second node.
+	// createWatchTimeout is the same for a claim that was created. It is long: were it forgotten while it is there, its
+	// pods would be given a second node.
 	createWatchTimeout = 5 * time.Minute
 
 	// nominationWatchTimeout is the same for a pod that was told its node: its node is kept closed meanwhile.
@@ -27,10 +27,11 @@ const (
 
 // inFlight is a command under way: begun and not done, or done and not shown by the watch.
 type inFlight struct {
-	command   command.Command
-	unseen    []command.Write // nil while the command runs
-	until     time.Time       // zero while the command runs
-	seenEarly bool            // the watch has shown what it writes while it was running: it may be gone again when it is done
+	command command.Command
+	unseen  []command.Write // nil while the command runs
+	until   time.Time       // zero while the command runs
+	// the watch has shown what it writes while it was running: it may be gone again when it is done
+	seenEarly bool
 }
 
 // Begin notes that a command is being carried out.
@@ -145,7 +146,8 @@ func (b *Book) applyOutcome(o command.Outcome) change {
 	switch c := o.Command.(type) {
 	case command.Terminate:
 		if o.InstanceGone {
-			if b.instancesGone[c.ProviderID] = o.At; c.Claim != "" { // an orphan may be beside the instance that its claim has
+			if b.instancesGone[c.ProviderID] = o.At; c.Claim != "" {
+				// an orphan may be beside the instance that its claim has
 				b.instancesGone[c.UID] = o.At
 			}
 			delete(b.instancesGone, "")
@@ -198,8 +200,8 @@ func nextRetry(r cluster.Retry, o command.Outcome) cluster.Retry {
 	return cluster.Retry{Attempts: r.Attempts, NotBefore: o.At.Add(wait), Message: o.Err.Error()}
 }
 
-// settleWrites lets go of the commands that were waiting for the watch to show what it has just shown, and reports whether
-// there were any. The lock is held.
+// settleWrites lets go of the commands that were waiting for the watch to show what it has just shown, and reports
+// whether there were any. The lock is held.
 func (b *Book) settleWrites(kind, name string) (settled bool) {
 	for key := range b.awaitingWrites[awaitedWrite{kind, name}] {
 		if !b.anyUnseen(b.inFlight[key].unseen) {
@@ -210,8 +212,8 @@ func (b *Book) settleWrites(kind, name string) (settled bool) {
 	return settled
 }
 
-// noteNominationSeen notes that a nomination which is being written is there. kube-scheduler may take it back before the one who
-// writes it knows that it is written. The lock is held.
+// noteNominationSeen notes that a nomination which is being written is there. kube-scheduler may take it back before
+// the one who writes it knows that it is written. The lock is held.
 func (b *Book) noteNominationSeen(p *cluster.Pod) {
 	if p.Node != "" || len(b.inFlight) == 0 {
 		return
@@ -292,8 +294,8 @@ func (b *Book) expireOld(now time.Time) {
 	}
 }
 
-// forgetGone drops what was noted about instances of which neither claim nor node is left, and which the cloud no longer
-// lists. The lock is held.
+// forgetGone drops what was noted about instances of which neither claim nor node is left, and which the cloud no
+// longer lists. The lock is held.
 func (b *Book) forgetGone() {
 	if len(b.instancesGone) == 0 {
 		return

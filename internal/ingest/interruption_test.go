@@ -18,7 +18,8 @@ import (
 func spotClaim(version, interruption string) *v1.NodeClaim {
 	return with(claimObject("a", version), func(c *v1.NodeClaim) {
 		c.UID = "uid-a"
-		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m",
+			"z", "spot"
 		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True"}}
 		if interruption != "" {
 			c.Annotations = map[string]string{cloudprovider.InterruptionAnnotation: interruption}
@@ -30,7 +31,8 @@ func spotClaim(version, interruption string) *v1.NodeClaim {
 func TestInterruptedOfferingIsShut(t *testing.T) {
 	for text, want := range map[string]string{
 		"SpotInterruption 2026-03-01T12:00:00Z": "n", "RebalanceRecommendation": "n", "ReservationInterruption": "n",
-		"InstanceUnhealthy force": "m n", "InstanceStopping 2026-03-01T12:00:00Z": "m n", "ScheduledChange 2026-03-01T12:00:00Z": "m n",
+		"InstanceUnhealthy force": "m n", "InstanceStopping 2026-03-01T12:00:00Z": "m n", "ScheduledChange " +
+			"2026-03-01T12:00:00Z": "m n",
 	} {
 		b, clock := market()
 		b.SetClaim(spotClaim("1", ""))
@@ -61,7 +63,8 @@ func TestInterruptedReservationIsShut(t *testing.T) {
 			Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "reserved", label: id}})
 	}
 	b.setCatalog("default", 0, []*cloudprovider.InstanceType{{Name: "m", Offerings: offerings,
-		Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("110")}}}, nil)
+		Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse("8Gi"),
+			"pods": apiresource.MustParse("110")}}}, nil)
 	reserved := func(version, interruption string) *v1.NodeClaim {
 		return with(spotClaim(version, interruption), func(c *v1.NodeClaim) {
 			c.Labels[cluster.CapacityTypeLabel], c.Labels[label] = "reserved", "r1"
@@ -94,7 +97,8 @@ func TestInterruptionIsRead(t *testing.T) {
 	}
 	b.SetClaim(spotClaim("2", "Preempted tomorrow"))
 	s := b.Snapshot()
-	if s.Claim("a").IsInterrupted() || len(s.Notes) != 1 || s.Notes[0].Reason != "InvalidInterruption" || !s.Notes[0].Warning || s.Notes[0].Message != `annotation tenon.sh/interruption is ignored: reading an interruption: "tomorrow" is neither a time such as 2026-01-31T12:00:00Z nor the word force` {
+	if s.Claim("a").IsInterrupted() || len(s.Notes) != 1 || s.Notes[0].Reason != "InvalidInterruption" ||
+		!s.Notes[0].Warning || s.Notes[0].Message != `annotation tenon.sh/interruption is ignored: reading an interruption: "tomorrow" is neither a time such as 2026-01-31T12:00:00Z nor the word force` {
 		t.Errorf("%+v, notes %v", s.Claim("a").Interruption, s.Notes)
 	}
 	b.SetClaim(spotClaim("3", ""))

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// The cloud is asked what it runs every earlyInventory for the first earlyInventories times, then every lateInventory: what a
-	// crash has left behind is found soon, and nobody is bothered for long.
+	// The cloud is asked what it runs every earlyInventory for the first earlyInventories times, then every
+	// lateInventory: what a crash has left behind is found soon, and nobody is bothered for long.
 	earlyInventory   = 10 * time.Second
 	earlyInventories = 20
 	lateInventory    = 2 * time.Minute
@@ -61,8 +61,8 @@ func (b *Book) requestInventory() {
 	}
 }
 
-// KeepInventory asks the cloud again and again what it runs, until the context ends. trouble is told once when it ceases to
-// answer, and with nil when it answers again.
+// KeepInventory asks the cloud again and again what it runs, until the context ends. trouble is told once when it
+// ceases to answer, and with nil when it answers again.
 func (b *Book) KeepInventory(ctx context.Context, cloud cloudprovider.Instances, tellError func(error)) error {
 	failing := false
 	for {
@@ -83,8 +83,8 @@ func (b *Book) KeepInventory(ctx context.Context, cloud cloudprovider.Instances,
 	}
 }
 
-// RefreshInventory asks the cloud what it runs if that is due: one round of what Census does without end. asked is false if it
-// is not due.
+// RefreshInventory asks the cloud what it runs if that is due: one round of what Census does without end. asked is
+// false if it is not due.
 func (b *Book) RefreshInventory(ctx context.Context, cloud cloudprovider.Instances) (asked bool, err error) {
 	b.mu.Lock()
 	at := b.now()
@@ -118,11 +118,14 @@ func (b *Book) SetInventory(at time.Time, list []*cloudprovider.Instance) {
 	next := &cluster.Inventory{At: at, Instances: make([]cluster.Instance, 0, len(list))}
 	for _, i := range list {
 		next.Instances = append(next.Instances, cluster.Instance{
-			ProviderID: i.ProviderID, Claim: i.ClaimName, ClaimUID: i.ClaimUID, Created: i.CreatedAt, Terminating: i.Terminating,
-			Unproven: i.Unproven,
+			ProviderID: i.ProviderID, Claim: i.ClaimName, ClaimUID: i.ClaimUID, Created: i.CreatedAt,
+			Terminating: i.Terminating,
+			Unproven:    i.Unproven,
 		})
 	}
-	slices.SortFunc(next.Instances, func(x, y cluster.Instance) int { return strings.Compare(x.ProviderID, y.ProviderID) })
+	slices.SortFunc(next.Instances, func(x, y cluster.Instance) int {
+		return strings.Compare(x.ProviderID, y.ProviderID)
+	})
 	b.recheckGone(next)
 	before := b.inventory.now
 	b.inventory.now, b.inventory.failures = next, 0
@@ -137,8 +140,8 @@ func (b *Book) SetInventory(at time.Time, list []*cloudprovider.Instance) {
 // goneDoubtAfter is how long the cloud may list an instance after it has said that it does not know it.
 const goneDoubtAfter = 30 * time.Second
 
-// recheckGone takes the cloud by its later word: what it still lists long after it has said that it was gone is there. The
-// lock is held.
+// recheckGone takes the cloud by its later word: what it still lists long after it has said that it was gone is there.
+// The lock is held.
 func (b *Book) recheckGone(now *cluster.Inventory) {
 	for i := range now.Instances {
 		x := &now.Instances[i]

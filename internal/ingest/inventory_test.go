@@ -51,7 +51,8 @@ func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 			}
 		}
 	}
-	expect("at the start", slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{earlyInventory}, earlyInventories-1))...)
+	expect("at the start", slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{earlyInventory},
+		earlyInventories-1))...)
 	expect("later", lateInventory, lateInventory)
 
 	ours := machine("n")
@@ -71,7 +72,8 @@ func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 	expect("a node of ours is gone, long after the last census", 0, lateInventory)
 
 	fails = true
-	expect("it fails", lateInventory, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second, 80*time.Second, longestInventoryWait, longestInventoryWait)
+	expect("it fails", lateInventory, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second, 80*time.Second,
+		longestInventoryWait, longestInventoryWait)
 	fails = false
 	expect("it works again", longestInventoryWait, lateInventory)
 }
@@ -91,13 +93,15 @@ func TestCensusTellsWhatTheCloudRuns(t *testing.T) {
 		{"the first", []*cloudprovider.Instance{y, x}, "rev"},
 		{"the same in another order", []*cloudprovider.Instance{x, y}, "quiet rev"},
 		{"one is gone", []*cloudprovider.Instance{x}, "rev"},
-		{"one is ending", []*cloudprovider.Instance{{ProviderID: "kwok://x", ClaimName: "x", ClaimUID: "1", CreatedAt: at(11, 0), Terminating: true}}, "rev"},
+		{"one is ending", []*cloudprovider.Instance{{ProviderID: "kwok://x", ClaimName: "x", ClaimUID: "1",
+			CreatedAt: at(11, 0), Terminating: true}}, "rev"},
 	} {
 		clock.tick(time.Minute)
 		if got := moved(b, func() { b.SetInventory(clock.at, c.list) }); got != c.want {
 			t.Errorf("%s: %q moved, want %q", c.what, got, c.want)
 		}
-		if inventory := b.Snapshot().Inventory; !inventory.At.Equal(clock.at) || len(inventory.Instances) != len(c.list) || !inventory.Has("kwok://x") {
+		if inventory := b.Snapshot().Inventory; !inventory.At.Equal(clock.at) ||
+			len(inventory.Instances) != len(c.list) || !inventory.Has("kwok://x") {
 			t.Errorf("%s: %+v", c.what, inventory)
 		}
 	}
@@ -163,13 +167,17 @@ func TestOnlyNamedConditionsOfNodesAreKept(t *testing.T) {
 	b, _ := newBook()
 	b.WatchHealth("Ready", "DiskBroken")
 	node := func(change func(*corev1.Node)) *corev1.Node {
-		return with(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
-			{Type: "Ready", Status: "True", LastTransitionTime: metav1.Time{Time: at(11, 0)}, LastHeartbeatTime: metav1.Time{Time: at(11, 5)}},
-			{Type: "MemoryPressure", Status: "False"}, {Type: "DiskBroken", Status: "False", LastTransitionTime: metav1.Time{Time: at(11, 1)}}}}}, change)
+		return with(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+				{Type: "Ready", Status: "True", LastTransitionTime: metav1.Time{Time: at(11, 0)},
+					LastHeartbeatTime: metav1.Time{Time: at(11, 5)}},
+				{Type: "MemoryPressure", Status: "False"}, {Type: "DiskBroken", Status: "False",
+					LastTransitionTime: metav1.Time{Time: at(11, 1)}}}}}, change)
 	}
 	b.SetNode(node(func(*corev1.Node) {}))
 	n := b.Snapshot().Node("n")
-	if len(n.Conditions) != 2 || n.Conditions[0].Type != "DiskBroken" || !n.Conditions[1].Since.Equal(at(11, 0)) || !n.Ready {
+	if len(n.Conditions) != 2 || n.Conditions[0].Type != "DiskBroken" || !n.Conditions[1].Since.Equal(at(11, 0)) ||
+		!n.Ready {
 		t.Errorf("conditions %+v", n.Conditions)
 	}
 	for _, c := range []struct {
@@ -177,10 +185,14 @@ func TestOnlyNamedConditionsOfNodesAreKept(t *testing.T) {
 		change func(*corev1.Node)
 		want   string
 	}{
-		{"a heartbeat", func(n *corev1.Node) { n.Status.Conditions[0].LastHeartbeatTime = metav1.Time{Time: at(12, 0)} }, ""},
+		{"a heartbeat", func(n *corev1.Node) {
+			n.Status.Conditions[0].LastHeartbeatTime = metav1.Time{Time: at(12, 0)}
+		}, ""},
 		{"pressure that nobody asked for", func(n *corev1.Node) { n.Status.Conditions[1].Status = "True" }, ""},
 		{"the disk breaks", func(n *corev1.Node) { n.Status.Conditions[2].Status = "True" }, "rev"},
-		{"it is not to be repaired", func(n *corev1.Node) { n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"} }, "rev"},
+		{"it is not to be repaired", func(n *corev1.Node) {
+			n.Annotations = map[string]string{"karpenter.sh/do-not-repair": "true"}
+		}, "rev"},
 		{"it is not ready", func(n *corev1.Node) { n.Status.Conditions[0].Status = "False" }, "supply help"},
 	} {
 		if got := moved(b, func() { b.SetNode(node(c.change)) }); got != c.want {

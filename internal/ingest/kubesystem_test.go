@@ -15,7 +15,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// kube-system says which cluster it is, and when a person has said that orphans may be ended. Other namespaces say nothing of the kind.
+// kube-system says which cluster it is, and when a person has said that orphans may be ended. Other namespaces say
+// nothing of the kind.
 func TestWhatTheSystemNamespaceSays(t *testing.T) {
 	b, _ := newBook()
 	say := func(name, value string) {
@@ -63,8 +64,9 @@ func TestCensusTellsWhatIsUnproven(t *testing.T) {
 	}
 }
 
-// It is remembered for an hour which instances were ended because nobody claimed them: those that the cloud was asked to end, whatever
-// it answered, but not those that were gone already, and not those that were one too many for a claim that is there.
+// It is remembered for an hour which instances were ended because nobody claimed them: those that the cloud was asked
+// to end, whatever it answered, but not those that were gone already, and not those that were one too many for a claim
+// that is there.
 func TestEndsOfOrphansAreRemembered(t *testing.T) {
 	b, clock := newBook()
 	b.SetClaim(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "there", UID: "there"}})
@@ -81,7 +83,8 @@ func TestEndsOfOrphansAreRemembered(t *testing.T) {
 		b.Record(o)
 	}
 	clock.at = clock.at.Add(time.Minute)
-	b.Record(command.Outcome{Command: command.Terminate{UID: "u1", ProviderID: "ended"}, At: clock.at, InstanceGone: true})
+	b.Record(command.Outcome{Command: command.Terminate{UID: "u1", ProviderID: "ended"}, At: clock.at,
+		InstanceGone: true})
 	want := map[string]time.Time{"ended": began, "unsure": began, "with a node": began}
 	if got := b.Snapshot().OrphansEnded; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -35,7 +35,8 @@ func TestAClassThatWaitsIsPending(t *testing.T) {
 	class := func(status, reason string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"kind": "EC2NodeClass", "metadata": map[string]any{"name": "default"},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason, "message": "why"}}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status,
+				"reason": reason, "message": "why"}}},
 		}}
 	}
 	for status, want := range map[string]cluster.NodeClassState{

@@ -14,8 +14,8 @@ const (
 	// firstLaunchBackoff to longestLaunchBackoff.
 	firstLaunchBackoff   = time.Second
 	longestLaunchBackoff = 5 * time.Minute
-	// errorsToBackOff is how many launches in a row must fail with an error until their pool is held: each is tried again by
-	// itself, and one may well be an accident.
+	// errorsToBackOff is how many launches in a row must fail with an error until their pool is held: each is tried
+	// again by itself, and one may well be an accident.
 	errorsToBackOff = 3
 )
 
@@ -28,8 +28,8 @@ type launchBackoff struct {
 	message string
 }
 
-// updateBackoff holds a pool whose launches fail without a hint what to try instead, and lets go of it after one that went
-// well. A refusal that names offerings is no reason to hold it: the next plan avoids them. The lock is held.
+// updateBackoff holds a pool whose launches fail without a hint what to try instead, and lets go of it after one that
+// went well. A refusal that names offerings is no reason to hold it: the next plan avoids them. The lock is held.
 func (b *Book) updateBackoff(pool string, o command.Outcome) change {
 	h := b.launchBackoffs[pool]
 	if o.Err == nil && !o.Refused {
@@ -77,8 +77,8 @@ type launchRefusal struct {
 	said command.Refusal
 }
 
-// refusalCondition is what a claim's status will say, from the moment the cloud has refused to launch it until the watch
-// shows it: its pods need another place now.
+// refusalCondition is what a claim's status will say, from the moment the cloud has refused to launch it until the
+// watch shows it: its pods need another place now.
 func (b *Book) refusalCondition(c *cluster.Claim) (cluster.Condition, bool) {
 	no, refused := b.refusedLaunches[c.UID]
 	if !refused || c.Condition(cluster.Launched).Status != cluster.Unknown {

@@ -43,8 +43,8 @@ func (b *Book) noteLaunchResult(pool string, ok bool) {
 	b.recentLaunches[pool] = list[max(0, len(list)-resultsKept):]
 }
 
-// restoreLaunchResults takes over what the status of a pool that is new to us says about its launches, and forgets what is known
-// about them once the pool has changed. The lock is held.
+// restoreLaunchResults takes over what the status of a pool that is new to us says about its launches, and forgets what
+// is known about them once the pool has changed. The lock is held.
 func (b *Book) restoreLaunchResults(old *poolEntry, p *cluster.Pool) {
 	if old != nil {
 		if old.pool.Generation != p.Generation {

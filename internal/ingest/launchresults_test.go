@@ -66,7 +66,8 @@ func act(b *Book, i int, word string) *Book {
 			c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeRegistered, Status: "True"}}
 		}))
 		b.SetPool(with(pool("default"), func(p *v1.NodePool) {
-			p.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeNodeRegistrationHealthy, Status: metav1.ConditionStatus(state)}}
+			p.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeNodeRegistrationHealthy,
+				Status: metav1.ConditionStatus(state)}}
 		}))
 	}
 	return b

@@ -19,14 +19,15 @@ import (
 type nodeEntry struct {
 	node                  *cluster.Node
 	capacity, allocatable corev1.ResourceList
-	// mostAllocatable is the most of each resource that the node has had for pods; it is allocatable unless that has shrunk.
+	// mostAllocatable is the most of each resource that the node has had for pods; it is allocatable unless that has
+	// shrunk.
 	mostAllocatable corev1.ResourceList
 	// fieldAuthors is who wrote which of its fields: see keepFieldAuthors.
 	fieldAuthors []metav1.ManagedFieldsEntry
 }
 
-// mostOf is what a node has had at most, given what it had before. A node that has shrunk does not show that others of its type are
-// too small.
+// mostOf is what a node has had at most, given what it had before. A node that has shrunk does not show that others of
+// its type are too small.
 func mostOf(old *nodeEntry, uid string, now corev1.ResourceList) corev1.ResourceList {
 	if old == nil || old.node.UID != uid {
 		return now
@@ -106,7 +107,8 @@ func (b *Book) SetNode(node *corev1.Node) {
 	}
 }
 
-// readNode reads what a node says of itself, but for its conditions and for what compares with before. The lock is held.
+// readNode reads what a node says of itself, but for its conditions and for what compares with before. The lock is
+// held.
 func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 	n := &cluster.Node{
 		Name: node.Name, UID: string(node.UID), Version: node.ResourceVersion, ProviderID: node.Spec.ProviderID,
@@ -122,7 +124,9 @@ func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 	}
 	if n.KeptFor = node.Annotations[cluster.KeptForAnnotation]; n.KeptFor != "" && n.Cordoned {
 		n.Cordoned = false // we did it, and so do not count what Kubernetes adds to it
-		n.Taints = slices.DeleteFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+		n.Taints = slices.DeleteFunc(n.Taints, func(t cluster.Taint) bool {
+			return t.Key == corev1.TaintNodeUnschedulable
+		})
 	}
 	for kind := range b.nodeClassKinds {
 		if _, ok := node.Labels[v1.NodeClassLabelKey(kind.Group, kind.Kind)]; ok {
@@ -185,8 +189,8 @@ func (b *Book) DeleteNode(name string) {
 	b.noteAndWake(changesRoom | b.rereadNominees(name))
 }
 
-// nodeChange says what it means that a node looks like this now; changed is false if nothing but its version differs, as
-// after a kubelet's heartbeat.
+// nodeChange says what it means that a node looks like this now; changed is false if nothing but its version differs,
+// as after a kubelet's heartbeat.
 func nodeChange(old *nodeEntry, now *cluster.Node) (what change, changed bool) {
 	if old == nil {
 		return changesRoom, true

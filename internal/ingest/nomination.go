@@ -19,8 +19,8 @@ const fieldManager = "tenon"
 type nominee struct {
 	// unschedulable is what kube-scheduler says of the pod.
 	unschedulable bool
-	// isOurs says that the nomination carries our name. One without may be ours all the same, if whoever stores pods does
-	// not keep who wrote what: then the node tells.
+	// isOurs says that the nomination carries our name. One without may be ours all the same, if whoever stores pods
+	// does not keep who wrote what: then the node tells.
 	isOurs bool
 }
 
@@ -62,8 +62,8 @@ func (b *Book) mayPlan(p *cluster.Pod, n nominee) bool {
 	return p.Nominated == "" || n.isOurs || b.mayBeOurNode(p.Nominated, p.Class)
 }
 
-// mayBeOurNode reports whether a node could have been named by us for pods of the class: it is yet to come or to be ready, or
-// it was made for such pods; or it is gone, and nobody keeps a place there. The lock is held.
+// mayBeOurNode reports whether a node could have been named by us for pods of the class: it is yet to come or to be
+// ready, or it was made for such pods; or it is gone, and nobody keeps a place there. The lock is held.
 func (b *Book) mayBeOurNode(node string, class *cluster.PodClass) bool {
 	e := b.nodes[node]
 	if e == nil {
@@ -101,8 +101,8 @@ func (b *Book) unindexNominee(p *cluster.Pod) {
 	}
 }
 
-// rereadNominees decides anew about the pods for which a node was named, after the node or its claim has changed. The lock is
-// held.
+// rereadNominees decides anew about the pods for which a node was named, after the node or its claim has changed. The
+// lock is held.
 func (b *Book) rereadNominees(node string) change {
 	what := noChange
 	for uid, n := range b.nominees[node] {
@@ -129,16 +129,20 @@ func isOurNomination(pod *corev1.Pod) bool {
 	})
 }
 
-// keepNominationAuthor drops who wrote which field of a pod, but for one word if it was we who named a node for it, and for the name of who
-// wrote that it has to end.
+// keepNominationAuthor drops who wrote which field of a pod, but for one word if it was we who named a node for it, and
+// for the name of who wrote that it has to end.
 func keepNominationAuthor(pod *corev1.Pod) {
-	if slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.FieldsType == wroteEnd }) {
+	if slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.FieldsType == wroteEnd
+	}) {
 		return // it has been here before
 	}
 	ender := podEndAuthor(pod)
-	ours := pod.Status.NominatedNodeName != "" && slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == fieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(`"f:nominatedNodeName"`))
-	})
+	ours := pod.Status.NominatedNodeName != "" && slices.ContainsFunc(pod.ManagedFields,
+		func(f metav1.ManagedFieldsEntry) bool {
+			return f.Manager == fieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(),
+				[]byte(`"f:nominatedNodeName"`))
+		})
 	if isOurNomination(pod) {
 		return // it has been here before
 	}
@@ -151,7 +155,8 @@ func keepNominationAuthor(pod *corev1.Pod) {
 	}
 }
 
-// podEndAuthor is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API leaves no name.
+// podEndAuthor is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API
+// leaves no name.
 func podEndAuthor(pod *corev1.Pod) string {
 	if podEndCondition(pod) == nil {
 		return ""

@@ -20,7 +20,8 @@ func launchedClaim(name, seats string, initialized metav1.ConditionStatus) *v1.N
 	c.Status.ProviderID = "kwok://" + name
 	c.Annotations = map[string]string{cluster.SeatsAnnotation: seats}
 	c.Status.Conditions = []metav1.Condition{
-		{Type: v1.ConditionTypeLaunched, Status: metav1.ConditionTrue}, {Type: v1.ConditionTypeInitialized, Status: initialized}}
+		{Type: v1.ConditionTypeLaunched, Status: metav1.ConditionTrue}, {Type: v1.ConditionTypeInitialized,
+			Status: initialized}}
 	return c
 }
 
@@ -57,7 +58,8 @@ func TestWhoseNominationItIs(t *testing.T) {
 		if c.signed {
 			pod.ManagedFields = []metav1.ManagedFieldsEntry{
 				{Manager: "kube-scheduler", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{}}}`)},
-				{Manager: "tenon", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`)}}
+				{Manager: "tenon", Subresource: "status",
+					FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`)}}
 		}
 		for range 2 { // a cache may hand out what it has stripped before
 			if _, err := Strip(pod); err != nil {
@@ -65,8 +67,10 @@ func TestWhoseNominationItIs(t *testing.T) {
 			}
 		}
 		b.SetPod(pod)
-		if p := onlyPod(b); p.IsPending() != c.pending || p.Nominated != "n" || p.IsPending() == p.UnschedulableSince.IsZero() {
-			t.Errorf("%s: pending %v, nominated to %q, seen %s", c.what, p.IsPending(), p.Nominated, p.UnschedulableSince)
+		if p := onlyPod(b); p.IsPending() != c.pending || p.Nominated != "n" ||
+			p.IsPending() == p.UnschedulableSince.IsZero() {
+			t.Errorf("%s: pending %v, nominated to %q, seen %s", c.what, p.IsPending(), p.Nominated,
+				p.UnschedulableSince)
 		}
 	}
 }
@@ -82,7 +86,9 @@ func TestNominationIsJudgedAgain(t *testing.T) {
 		{"before the node is there", func() { b.SetPod(nominatedPod("a", "n")) }, true, "demand"},
 		{"the claim comes", func() { b.SetClaim(launchedClaim("n", "", "Unknown")) }, true, "supply"},
 		{"the node comes", func() { b.SetNode(machine("n")) }, true, "supply help"},
-		{"it is ready, and was not made for the pod", func() { b.SetClaim(launchedClaim("n", "", "True")) }, false, "demand supply help"},
+		{"it is ready, and was not made for the pod", func() {
+			b.SetClaim(launchedClaim("n", "", "True"))
+		}, false, "demand supply help"},
 		{"it is no longer", func() { b.SetClaim(launchedClaim("n", "", "Unknown")) }, true, "demand supply help"},
 		{"the claim goes", func() { b.DeleteClaim("n") }, false, "demand supply help"},
 		{"the node goes", func() { b.DeleteNode("n") }, true, "demand supply help"},

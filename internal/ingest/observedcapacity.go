@@ -16,8 +16,8 @@ import (
 // maxObserved bounds of how many types of one NodeClass it is remembered what their nodes really have.
 const maxObserved = 4096
 
-// observedTypes are what the nodes of a NodeClass have really had. A provider may promise more of a type than its nodes turn out
-// to have: without this the planner would buy the same node that is too small again and again.
+// observedTypes are what the nodes of a NodeClass have really had. A provider may promise more of a type than its nodes
+// turn out to have: without this the planner would buy the same node that is too small again and again.
 type observedTypes struct {
 	since time.Time // older nodes teach nothing: the class has changed
 	types map[string]*observedCapacity
@@ -80,8 +80,8 @@ func (b *Book) reobserveCapacity(n *cluster.Node) change {
 	return b.renumberCatalogs(ref) | givesRoom
 }
 
-// lower keeps the lesser of each amount and reports whether that is news. A device that a node shows none of may only be
-// out of order; a node that is to have it and does not is never ready for pods.
+// lower keeps the lesser of each amount and reports whether that is news. A device that a node shows none of may only
+// be out of order; a node that is to have it and does not is never ready for pods.
 func (l *observedCapacity) lower(list corev1.ResourceList, limits map[string]int32) (news bool) {
 	for name, q := range list {
 		if have, known := l.least[name]; q.Sign() > 0 && (!known || q.Cmp(have) < 0) {
@@ -118,7 +118,8 @@ func (b *Book) forgetObserved(ref cluster.ClassRef) {
 	}
 }
 
-// renumberCatalogs has the catalogs of a NodeClass made anew if what was learned makes a difference to them. The lock is held.
+// renumberCatalogs has the catalogs of a NodeClass made anew if what was learned makes a difference to them. The lock
+// is held.
 func (b *Book) renumberCatalogs(ref cluster.ClassRef) change {
 	old := make(map[*typeList]*cluster.Catalog)
 	for key, have := range b.numberedCatalogs {
@@ -136,9 +137,10 @@ func (b *Book) renumberCatalogs(ref cluster.ClassRef) change {
 	return what
 }
 
-// withObservedCapacity are the types of a list with what their nodes have turned out to have; the list itself if that is no less than
-// was promised.
-func (b *Book) withObservedCapacity(types []*cloudprovider.InstanceType, ref cluster.ClassRef) (out []*cloudprovider.InstanceType, less bool) {
+// withObservedCapacity are the types of a list with what their nodes have turned out to have; the list itself if that
+// is no less than was promised.
+func (b *Book) withObservedCapacity(types []*cloudprovider.InstanceType,
+	ref cluster.ClassRef) (out []*cloudprovider.InstanceType, less bool) {
 	of := b.observed[ref]
 	if of == nil || len(of.types) == 0 {
 		return types, false
@@ -159,8 +161,9 @@ func (b *Book) withObservedCapacity(types []*cloudprovider.InstanceType, ref clu
 	return out, less
 }
 
-// isImplausible reports whether a node had so little of what was promised that something is wrong with it: providers are wrong by some
-// percent. Such a node must not keep all pods from its type for good; that it is not bought again and again is seen to elsewhere.
+// isImplausible reports whether a node had so little of what was promised that something is wrong with it: providers
+// are wrong by some percent. Such a node must not keep all pods from its type for good; that it is not bought again and
+// again is seen to elsewhere.
 func isImplausible(least, promised apiresource.Quantity) bool {
 	twice := least.DeepCopy()
 	twice.Add(least)

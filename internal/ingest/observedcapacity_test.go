@@ -17,10 +17,13 @@ import (
 // readyNode is an initialized node of a type with so much memory, made at the given time.
 func readyNode(name, kind, memory string, created time.Time) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Time{Time: created}, Labels: map[string]string{
-			"karpenter.kwok.sh/kwoknodeclass": "default", cluster.InstanceTypeLabel: kind, cluster.InitializedLabel: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Time{Time: created},
+			Labels: map[string]string{
+				"karpenter.kwok.sh/kwoknodeclass": "default", cluster.InstanceTypeLabel: kind,
+				cluster.InitializedLabel: "true"}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse(memory), "pods": apiresource.MustParse("110"), "example.com/device": apiresource.MustParse("0")}},
+			"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse(memory),
+			"pods": apiresource.MustParse("110"), "example.com/device": apiresource.MustParse("0")}},
 	}
 }
 
@@ -46,13 +49,19 @@ func TestCatalogLearnsWhatNodesReallyHave(t *testing.T) {
 		{"and has more now", func() { b.SetNode(readyNode("g", "m", "8Gi", clock.at)) }, 7168, "supply help"},
 		{"the small one goes", func() { b.DeleteNode("b") }, 7168, "supply help"},
 		{"one that is not ready", func() {
-			b.SetNode(with(readyNode("d", "m", "1Gi", clock.at), func(n *corev1.Node) { delete(n.Labels, cluster.InitializedLabel) }))
+			b.SetNode(with(readyNode("d", "m", "1Gi", clock.at), func(n *corev1.Node) {
+				delete(n.Labels, cluster.InitializedLabel)
+			}))
 		}, 7168, "supply help"},
 		{"one of another class", func() {
-			b.SetNode(with(readyNode("e", "m", "1Gi", clock.at), func(n *corev1.Node) { n.Labels["karpenter.kwok.sh/kwoknodeclass"] = "other" }))
+			b.SetNode(with(readyNode("e", "m", "1Gi", clock.at), func(n *corev1.Node) {
+				n.Labels["karpenter.kwok.sh/kwoknodeclass"] = "other"
+			}))
 		}, 7168, "supply help"},
 		{"time passes", func() { clock.tick(time.Hour) }, 7168, ""},
-		{"the class changes", func() { b.SetNodeClass(defaultClass(), cluster.NodeClassState{Ready: true, Generation: 2}) }, 8192, "supply help"},
+		{"the class changes", func() {
+			b.SetNodeClass(defaultClass(), cluster.NodeClassState{Ready: true, Generation: 2})
+		}, 8192, "supply help"},
 		{"an old node says it again", func() { b.SetNode(readyNode("b", "m", "7Gi", at(12, 0))) }, 8192, "supply help"},
 		{"a new node has less", func() { b.SetNode(readyNode("f", "m", "6Gi", clock.at)) }, 6144, "supply help"},
 	} {

@@ -22,7 +22,8 @@ func checkRules(t *testing.T, r *rand.Rand) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Namespace: pick(r, spaces()), Labels: randomLabels(r)}}
 	affinity, apart := randomPodTerms(r, 1+r.Intn(3)), randomPodTerms(r, 1)
 	spread := corev1.TopologySpreadConstraint{
-		MaxSkew: 1, TopologyKey: "s", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: randomSelector(r), MatchLabelKeys: randomKeys(r)}
+		MaxSkew: 1, TopologyKey: "s", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: randomSelector(r),
+		MatchLabelKeys: randomKeys(r)}
 	pod.Spec.Affinity = &corev1.Affinity{
 		PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: affinity},
 		PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: apart},
@@ -76,7 +77,8 @@ func selectedBy(t *testing.T, term *corev1.PodAffinityTerm, pod, other *corev1.P
 		own(selector, pod, term.MatchLabelKeys, metav1.LabelSelectorOpIn)
 		own(selector, pod, term.MismatchLabelKeys, metav1.LabelSelectorOpNotIn)
 	}
-	named := slices.Contains(term.Namespaces, other.Namespace) || asSelector(t, term.NamespaceSelector).Matches(labels.Set(space))
+	named := slices.Contains(term.Namespaces, other.Namespace) ||
+		asSelector(t, term.NamespaceSelector).Matches(labels.Set(space))
 	if len(term.Namespaces) == 0 && term.NamespaceSelector == nil {
 		named = other.Namespace == pod.Namespace
 	}
@@ -97,7 +99,8 @@ func spreadCounts(t *testing.T, c *corev1.TopologySpreadConstraint, pod, other *
 func own(selector *metav1.LabelSelector, pod *corev1.Pod, keys []string, op metav1.LabelSelectorOperator) {
 	for _, key := range keys {
 		if value, has := pod.Labels[key]; has {
-			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: op, Values: []string{value}})
+			selector.MatchExpressions = append(selector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key,
+				Operator: op, Values: []string{value}})
 		}
 	}
 }
@@ -114,7 +117,8 @@ func asSelector(t *testing.T, in *metav1.LabelSelector) labels.Selector {
 func randomPodTerms(r *rand.Rand, n int) []corev1.PodAffinityTerm {
 	var out []corev1.PodAffinityTerm
 	for range n {
-		term := corev1.PodAffinityTerm{TopologyKey: pick(r, keys()), LabelSelector: randomSelector(r), MatchLabelKeys: randomKeys(r), MismatchLabelKeys: randomKeys(r)}
+		term := corev1.PodAffinityTerm{TopologyKey: pick(r, keys()), LabelSelector: randomSelector(r),
+			MatchLabelKeys: randomKeys(r), MismatchLabelKeys: randomKeys(r)}
 		if r.Intn(2) == 0 {
 			term.NamespaceSelector = randomSelector(r)
 		}
@@ -135,7 +139,8 @@ func randomSelector(r *rand.Rand) *metav1.LabelSelector {
 		s.MatchLabels = map[string]string{pick(r, keys()): pick(r, values())}
 	}
 	for range r.Intn(2) {
-		e := metav1.LabelSelectorRequirement{Key: pick(r, keys()), Operator: pick(r, []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"})}
+		e := metav1.LabelSelectorRequirement{Key: pick(r, keys()),
+			Operator: pick(r, []metav1.LabelSelectorOperator{"In", "NotIn", "Exists", "DoesNotExist"})}
 		if e.Operator == "In" || e.Operator == "NotIn" {
 			e.Values = []string{pick(r, values()), pick(r, values())}
 		}
@@ -171,12 +176,14 @@ func TestMergingTwiceIsHarmless(t *testing.T) {
 	term := func(merged bool) *corev1.Pod {
 		s := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 		if merged {
-			s.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "rev", Operator: "In", Values: []string{"7"}}, {Key: "tenant", Operator: "NotIn", Values: []string{"t"}}}
+			s.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "rev", Operator: "In", Values: []string{"7"}},
+				{Key: "tenant", Operator: "NotIn", Values: []string{"t"}}}
 		}
 		pod := podWith(func(s *corev1.PodSpec) {})
 		pod.Labels = map[string]string{"app": "a", "rev": "7", "tenant": "t"}
 		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: "zone", LabelSelector: s, MatchLabelKeys: []string{"rev", "absent"}, MismatchLabelKeys: []string{"tenant"}}}}}
+			{TopologyKey: "zone", LabelSelector: s, MatchLabelKeys: []string{"rev", "absent"},
+				MismatchLabelKeys: []string{"tenant"}}}}}
 		return pod
 	}
 	if x, y := classOfPod(term(false)), classOfPod(term(true)); x.Key != y.Key || x.Rules[0].Key != y.Rules[0].Key {
@@ -201,9 +208,12 @@ func TestSpreadsAndWishes(t *testing.T) {
 	some := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	c := classOfPod(podWith(func(s *corev1.PodSpec) {
 		s.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
-			{MaxSkew: 2, TopologyKey: corev1.LabelFailureDomainBetaZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: some, MinDomains: &five},
-			{MaxSkew: 1, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: some, MinDomains: &one, NodeAffinityPolicy: &ignore, NodeTaintsPolicy: &honor},
-			{MaxSkew: 3, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: some},
+			{MaxSkew: 2, TopologyKey: corev1.LabelFailureDomainBetaZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+				LabelSelector: some, MinDomains: &five},
+			{MaxSkew: 1, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: some,
+				MinDomains: &one, NodeAffinityPolicy: &ignore, NodeTaintsPolicy: &honor},
+			{MaxSkew: 3, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: some},
 		}
 		s.Affinity = &corev1.Affinity{
 			NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
@@ -213,14 +223,16 @@ func TestSpreadsAndWishes(t *testing.T) {
 			PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
 				{Weight: 20, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: "rack", LabelSelector: some}}}},
 			PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-				{Weight: 30, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: some}}}},
+				{Weight: 30, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+					LabelSelector: some}}}},
 		}
 	}))
 	if len(c.Rules) != 2 || len(c.Unsupported) != 0 {
 		t.Fatalf("rules %v, unsupported %v", c.Rules, c.Unsupported)
 	}
 	rack, zone := c.Rules[0], c.Rules[1]
-	if zone.TopologyKey != cluster.ZoneLabel || zone.MaxSkew != 2 || zone.MinDomains != 5 || zone.AnyNode || zone.HonorTaints {
+	if zone.TopologyKey != cluster.ZoneLabel || zone.MaxSkew != 2 || zone.MinDomains != 5 || zone.AnyNode ||
+		zone.HonorTaints {
 		t.Errorf("zone %+v", zone)
 	}
 	if rack.TopologyKey != "rack" || rack.MinDomains != 0 || !rack.AnyNode || !rack.HonorTaints {
@@ -231,7 +243,8 @@ func TestSpreadsAndWishes(t *testing.T) {
 		weights = append(weights, w.Weight)
 	}
 	if !slices.Equal(weights, []int32{9, 20, 30, 1}) || c.Preferences[0].Term.String() != "disk In [ssd]" ||
-		c.Preferences[1].Rule.Kind != cluster.Affinity || c.Preferences[2].Rule.Kind != cluster.AntiAffinity || c.Preferences[3].Rule.MaxSkew != 3 {
+		c.Preferences[1].Rule.Kind != cluster.Affinity || c.Preferences[2].Rule.Kind != cluster.AntiAffinity ||
+		c.Preferences[3].Rule.MaxSkew != 3 {
 		t.Errorf("wishes %+v", c.Preferences)
 	}
 }
@@ -241,9 +254,11 @@ func TestHostPorts(t *testing.T) {
 	c := classOfPod(podWith(func(s *corev1.PodSpec) {
 		s.InitContainers = []corev1.Container{
 			{Name: "setup", Ports: []corev1.ContainerPort{{HostPort: 1}}},
-			{Name: "sidecar", RestartPolicy: &always, Ports: []corev1.ContainerPort{{HostPort: 53, Protocol: corev1.ProtocolUDP, HostIP: "10.0.0.1"}}},
+			{Name: "sidecar", RestartPolicy: &always,
+				Ports: []corev1.ContainerPort{{HostPort: 53, Protocol: corev1.ProtocolUDP, HostIP: "10.0.0.1"}}},
 		}
-		s.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 443}, {ContainerPort: 80}, {HostPort: 443, Protocol: corev1.ProtocolTCP}}}}
+		s.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 443},
+			{ContainerPort: 80}, {HostPort: 443, Protocol: corev1.ProtocolTCP}}}}
 	}))
 	want := []cluster.Port{{IP: "10.0.0.1", Protocol: "UDP", Number: 53}, {IP: "0.0.0.0", Protocol: "TCP", Number: 443}}
 	if !slices.Equal(c.Ports, want) || len(c.Unsupported) != 0 {
@@ -268,11 +283,12 @@ func TestEqualContentIsShared(t *testing.T) {
 	if len(classes) != 4 || len(rules) != 5 || len(worn) != 4 {
 		t.Errorf("%d classes, %d rules, %d label sets; want 4, 5, 4", len(classes), len(rules), len(worn))
 	}
-	// Another deployment in another namespace with the same spread is another rule; a pod that is written in another way
-	// is the same class.
+	// Another deployment in another namespace with the same spread is another rule; a pod that is written in another
+	// way is the same class.
 	one := fleet(1, 1)[0]
 	again := one.DeepCopy()
-	again.UID, again.Spec.Containers[0].Resources.Requests = "again", maps.Clone(one.Spec.Containers[0].Resources.Requests)
+	again.UID, again.Spec.Containers[0].Resources.Requests = "again",
+		maps.Clone(one.Spec.Containers[0].Resources.Requests)
 	again.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = *oneSlot()
 	delete(again.Spec.Containers[0].Resources.Requests, "nvidia.com/gpu")
 	b.SetPod(again)

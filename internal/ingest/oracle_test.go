@@ -20,8 +20,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// FuzzConversion compares what a pod has become with what Kubernetes' own helpers say of the pod: where it may run, what
-// it tolerates and what it takes. As a plain test it runs the seeds below.
+// FuzzConversion compares what a pod has become with what Kubernetes' own helpers say of the pod: where it may run,
+// what it tolerates and what it takes. As a plain test it runs the seeds below.
 func FuzzConversion(f *testing.F) {
 	for seed := range int64(400) {
 		f.Add(seed)
@@ -51,14 +51,18 @@ func checkMatch(t *testing.T, pod *corev1.Pod, node *corev1.Node, s *cluster.Sna
 	_, got := p.Class.MatchesLabels(n.Labels.With(nameField, n.Name).Get) // as a host answers
 	got = got && len(p.Class.Unsupported) == 0
 	if got != want {
-		t.Fatalf("labels %v\nselector %v\naffinity %+v\nwe say %v (%v), Kubernetes %v", node.Labels, pod.Spec.NodeSelector,
-			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, got, p.Class.Unsupported, want)
+		t.Fatalf("labels %v\nselector %v\naffinity %+v\nwe say %v (%v), Kubernetes %v", node.Labels,
+			pod.Spec.NodeSelector,
+			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution, got,
+			p.Class.Unsupported, want)
 	}
-	_, problem := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule
-	}, false)
+	_, problem := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations,
+		func(t *corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule
+		}, false)
 	if taint, found := cluster.Untolerated(p.Class.Tolerations, n.Taints); found != problem {
-		t.Fatalf("taints %v tolerations %+v: we say %v (%v), Kubernetes %v", node.Spec.Taints, pod.Spec.Tolerations, found, taint, problem)
+		t.Fatalf("taints %v tolerations %+v: we say %v (%v), Kubernetes %v", node.Spec.Taints, pod.Spec.Tolerations,
+			found, taint, problem)
 	}
 }
 
@@ -135,7 +139,8 @@ func randomTerm(r *rand.Rand) corev1.NodeSelectorTerm {
 	}
 	if r.Intn(6) == 0 {
 		term.MatchFields = []corev1.NodeSelectorRequirement{{
-			Key: nameField, Operator: pick(r, []corev1.NodeSelectorOperator{"In", "NotIn"}), Values: []string{pick(r, []string{"n", "m"})}}}
+			Key: nameField, Operator: pick(r, []corev1.NodeSelectorOperator{"In", "NotIn"}),
+			Values: []string{pick(r, []string{"n", "m"})}}}
 	}
 	return term
 }
@@ -182,7 +187,8 @@ func randomNode(r *rand.Rand) *corev1.Node {
 		}
 	}
 	for range r.Intn(3) {
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: pick(r, keys()), Value: pick(r, values()), Effect: pick(r, effects())})
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: pick(r, keys()), Value: pick(r, values()),
+			Effect: pick(r, effects())})
 	}
 	node.Status.Allocatable = corev1.ResourceList{}
 	for _, name := range []corev1.ResourceName{"nvidia.com/gpu", "hugepages-2Mi", "ephemeral-storage"} {
@@ -194,7 +200,8 @@ func randomNode(r *rand.Rand) *corev1.Node {
 func keys() []string   { return []string{"a", "b", "example.com/c"} }
 func values() []string { return []string{"", "x", "y", "1", "2", "3"} }
 func effects() []corev1.TaintEffect {
-	return []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule}
+	return []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute,
+		corev1.TaintEffectPreferNoSchedule}
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.Intn(len(from))] }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// orderedMap is a set of things by key that can be listed in order at any time. Changing one costs a look into a map; only
-// what is new is sorted, when the list is next asked for; a list in which nothing has changed is handed out again.
+// orderedMap is a set of things by key that can be listed in order at any time. Changing one costs a look into a map;
+// only what is new is sorted, when the list is next asked for; a list in which nothing has changed is handed out again.
 type orderedMap[V any] struct {
 	entries  map[string]*orderedEntry[V]
 	order    []*orderedEntry[V] // sorted by key; may hold empty seats

@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// orphansTellTime is how long it takes at most until a new NodePool tells whether many orphans are held: the cloud has listed
-// its instances by then, and the pool's conditions have been written.
+// orphansTellTime is how long it takes at most until a new NodePool tells whether many orphans are held: the cloud has
+// listed its instances by then, and the pool's conditions have been written.
 const orphansTellTime = 2 * time.Minute
 
 // orphanMemory is for what the NodePools said of held orphans if the last of them is deleted: most likely their

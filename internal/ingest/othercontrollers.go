@@ -9,8 +9,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// otherObjects are the NodePools and NodeClaims of other controllers: EKS Auto Mode, or a Karpenter with another provider. They are told
-// by the kind of their NodeClass, and never become part of a snapshot as pools and claims, so that no plan can touch them.
+// otherObjects are the NodePools and NodeClaims of other controllers: EKS Auto Mode, or a Karpenter with another
+// provider. They are told by the kind of their NodeClass, and never become part of a snapshot as pools and claims, so
+// that no plan can touch them.
 type otherObjects struct {
 	pools  map[string]cluster.ClassRef // by name
 	claims map[string]otherClaim       // by name
@@ -23,10 +24,11 @@ func newOtherObjects() otherObjects {
 	return otherObjects{pools: make(map[string]cluster.ClassRef), claims: make(map[string]otherClaim)}
 }
 
-// isOthers reports whether a NodeClass is of a kind that our provider does not have. A reference that lacks its group or its kind
-// is a mistake, about which people have to be told.
+// isOthers reports whether a NodeClass is of a kind that our provider does not have. A reference that lacks its group
+// or its kind is a mistake, about which people have to be told.
 func (b *Book) isOthers(ref *v1.NodeClassReference) bool {
-	return ref != nil && ref.Group != "" && ref.Kind != "" && !b.nodeClassKinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}]
+	return ref != nil && ref.Group != "" && ref.Kind != "" && !b.nodeClassKinds[cluster.ClassRef{Group: ref.Group,
+		Kind: ref.Kind}]
 }
 
 // knownKinds names the kinds of NodeClass that our provider has.
@@ -101,8 +103,8 @@ func (b *Book) otherPoolsNow() []cluster.OtherPool {
 	return out
 }
 
-// inventoryNow is what the cloud runs, without the machines of other controllers' NodeClaims: these must not pass for machines that nobody
-// claims. A cloud lists none unless their tags are like ours. The lock is held.
+// inventoryNow is what the cloud runs, without the machines of other controllers' NodeClaims: these must not pass for
+// machines that nobody claims. A cloud lists none unless their tags are like ours. The lock is held.
 func (b *Book) inventoryNow() *cluster.Inventory {
 	all := b.inventory.now
 	if all == nil || len(b.otherObjects.claims) == 0 {

@@ -33,10 +33,12 @@ func otherClaimObject(name, uid string) *v1.NodeClaim {
 
 func TestPoolsOfOtherControllers(t *testing.T) {
 	b, _ := newBook()
-	want := []cluster.OtherPool{{Name: "general-purpose", NodeClass: cluster.ClassRef{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"}}}
+	want := []cluster.OtherPool{{Name: "general-purpose", NodeClass: cluster.ClassRef{Group: "eks.amazonaws.com",
+		Kind: "NodeClass", Name: "default"}}}
 	b.SetPool(pool("default"))
 	b.SetPool(otherPool("general-purpose"))
-	if s := b.Snapshot(); s.Pool("general-purpose") != nil || s.Pool("default") == nil || !slices.Equal(s.OtherPools, want) {
+	if s := b.Snapshot(); s.Pool("general-purpose") != nil || s.Pool("default") == nil ||
+		!slices.Equal(s.OtherPools, want) {
 		t.Errorf("pools %v, others %v", s.Pools, s.OtherPools)
 	}
 	rev := b.Rev()
@@ -84,14 +86,20 @@ func TestClaimsAndNodesOfOtherControllers(t *testing.T) {
 	claim.Status.ProviderID, claim.Status.NodeName = "aws:///zone/i-1", "theirs"
 	claim.Annotations = map[string]string{v1.NodeClaimTerminationTimestampAnnotationKey: "soon"}
 	b.SetClaim(claim)
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{"eks.amazonaws.com/nodeclass": "default"}},
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "theirs",
+		Labels: map[string]string{"eks.amazonaws.com/nodeclass": "default"}},
 		Spec: corev1.NodeSpec{ProviderID: "aws:///zone/i-1"}})
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ours", Labels: map[string]string{"karpenter.kwok.sh/kwoknodeclass": "default"}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "ours",
+		Labels: map[string]string{"karpenter.kwok.sh/kwoknodeclass": "default"}}})
 	s := b.Snapshot()
-	if len(s.Claims) != 0 || len(s.Notes) != 0 || s.Node("theirs").Ours || s.ClaimOf("theirs") != nil || !s.Node("ours").Ours {
-		t.Errorf("claims %v, notes %v, their node ours %v, our node ours %v", s.Claims, s.Notes, s.Node("theirs").Ours, s.Node("ours").Ours)
+	if len(s.Claims) != 0 || len(s.Notes) != 0 || s.Node("theirs").Ours || s.ClaimOf("theirs") != nil ||
+		!s.Node("ours").Ours {
+		t.Errorf("claims %v, notes %v, their node ours %v, our node ours %v", s.Claims, s.Notes, s.Node("theirs").Ours,
+			s.Node("ours").Ours)
 	}
-	if !slices.ContainsFunc(s.SchedulerView().Hosts(), func(h cluster.Host) bool { return h.Name == "theirs" && !h.Closed }) {
+	if !slices.ContainsFunc(s.SchedulerView().Hosts(), func(h cluster.Host) bool {
+		return h.Name == "theirs" && !h.Closed
+	}) {
 		t.Error("their node is no place for pods")
 	}
 	if got := b.claimUID("a"); got != "1" {
@@ -103,7 +111,8 @@ func TestClaimsAndNodesOfOtherControllers(t *testing.T) {
 	}
 }
 
-// Should the cloud list machines of theirs, whose tags are like ours, they are not taken for machines that nobody claims.
+// Should the cloud list machines of theirs, whose tags are like ours, they are not taken for machines that nobody
+// claims.
 func TestTheirMachinesAreNoOrphans(t *testing.T) {
 	b, _ := newBook()
 	claim := otherClaimObject("a", "1")
@@ -111,7 +120,8 @@ func TestTheirMachinesAreNoOrphans(t *testing.T) {
 	b.SetClaim(claim)
 	b.SetClaim(otherClaimObject("b", "2"))
 	b.SetInventory(time.Now(), []*cloudprovider.Instance{
-		{ProviderID: "cloud://a"}, {ProviderID: "cloud://b", ClaimName: "b", ClaimUID: "2"}, {ProviderID: "cloud://c", ClaimName: "c", ClaimUID: "3"}, {ProviderID: "cloud://d"},
+		{ProviderID: "cloud://a"}, {ProviderID: "cloud://b", ClaimName: "b", ClaimUID: "2"}, {ProviderID: "cloud://c",
+			ClaimName: "c", ClaimUID: "3"}, {ProviderID: "cloud://d"},
 	})
 	var got []string
 	for _, i := range b.Snapshot().Inventory.Instances {

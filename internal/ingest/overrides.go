@@ -15,8 +15,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// The annotations of a NodePool that say how its nodes are disrupted, and not for the contract's fields to say. They are
-// additions to the contract.
+// The annotations of a NodePool that say how its nodes are disrupted, and not for the contract's fields to say. They
+// are additions to the contract.
 const (
 	ourPrefix = "tenon.sh/"
 
@@ -48,7 +48,8 @@ func overrideReaders() map[string]overrideReader {
 		minSavingPerPodAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			dollars, err := strconv.ParseFloat(text, 64)
 			overrides.MinSavingPerPod = &dollars
-			return expectValue(err == nil && dollars >= 0 && !math.IsInf(dollars, 0) && !math.IsNaN(dollars), "dollars per hour of 0 or more, such as 0.001")
+			return expectValue(err == nil && dollars >= 0 && !math.IsInf(dollars, 0) && !math.IsNaN(dollars),
+				"dollars per hour of 0 or more, such as 0.001")
 		},
 		evictionsAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			n, err := strconv.Atoi(text)
@@ -66,8 +67,10 @@ func overrideReaders() map[string]overrideReader {
 			return readPositive(text, &overrides.SoftExpiry)
 		},
 	}
-	for _, reason := range []v1.DisruptionReason{v1.DisruptionReasonEmpty, v1.DisruptionReasonUnderutilized, v1.DisruptionReasonDrifted} {
-		out[waitAnnotation+strings.ToLower(string(reason))] = func(text string, overrides *cluster.DisruptionOverrides) error {
+	for _, reason := range []v1.DisruptionReason{v1.DisruptionReasonEmpty, v1.DisruptionReasonUnderutilized,
+		v1.DisruptionReasonDrifted} {
+		out[waitAnnotation+strings.ToLower(string(reason))] = func(text string,
+			overrides *cluster.DisruptionOverrides) error {
 			wait, err := v1.ParseNillableDuration(text)
 			if err != nil || wait.Duration != nil && *wait.Duration < 0 {
 				return expectValue(false, "a duration of 0s or more, such as 30m, or Never")
@@ -86,7 +89,8 @@ func overrideReaders() map[string]overrideReader {
 func ReadShare(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(digits, 64)
-	return n / 100, expectValue(percent && err == nil && n >= 0 && n < 100, "a percentage from 0% to less than 100%, such as 5%")
+	return n / 100, expectValue(percent && err == nil && n >= 0 && n < 100, "a percentage from 0% to less than 100%, "+
+		"such as 5%")
 }
 
 func readPositive(text string, into *time.Duration) error {
@@ -102,8 +106,8 @@ func expectValue(ok bool, what string) error {
 	return fmt.Errorf("use %s", what)
 }
 
-// readOverrides reads the pool's annotations about disruption. While one of them can't be read nothing is done to the pool's nodes
-// that could wait: it may have been the one that forbids it. The lock is held.
+// readOverrides reads the pool's annotations about disruption. While one of them can't be read nothing is done to the
+// pool's nodes that could wait: it may have been the one that forbids it. The lock is held.
 func (b *Book) readOverrides(p *cluster.Pool, pool *v1.NodePool) {
 	b.forgetNote("NodePool", p.UID)
 	readers := overrideReaders()
@@ -120,33 +124,41 @@ func (b *Book) readOverrides(p *cluster.Pool, pool *v1.NodePool) {
 			}
 			continue
 		}
-		known := key == roundtrip.V1Beta1OnlyAnnotationKey || slices.ContainsFunc(timeouts(p), func(t timeout) bool { return t.annotation == key })
+		known := key == roundtrip.V1Beta1OnlyAnnotationKey || slices.ContainsFunc(timeouts(p), func(t timeout) bool {
+			return t.annotation == key
+		})
 		if strings.HasPrefix(key, ourPrefix) && !known {
 			unknown = append(unknown, key)
 		}
 	}
-	if expire := pool.Spec.Template.Spec.ExpireAfter; !expire.IsNever() && p.Overrides.SoftExpiry >= *expire.Duration && p.Overrides.SoftExpiry > 0 {
+	if expire := pool.Spec.Template.Spec.ExpireAfter; !expire.IsNever() && p.Overrides.SoftExpiry >= *expire.Duration &&
+		p.Overrides.SoftExpiry > 0 {
 		p.Problems = append(p.Problems, cluster.Problem{
 			Field: fmt.Sprintf("metadata.annotations[%s]", softExpiryAnnotation),
-			Text:  fmt.Sprintf("%s is not less than spec.template.spec.expireAfter (%s); use a shorter time, or remove the annotation", p.Overrides.SoftExpiry, expire),
+			Text: fmt.Sprintf("%s is not less than spec.template.spec.expireAfter (%s); use a shorter time, or "+
+				"remove the annotation", p.Overrides.SoftExpiry, expire),
 		})
 		p.Overrides.SoftExpiry = 0
 	}
 	if len(unknown) > 0 { // a newer version may know it, so the pool is used all the same
-		note := p.Note("UnknownAnnotation", fmt.Sprintf("this version does not know %s, and does nothing about it; correct the name, or remove it", strings.Join(unknown, ", ")))
+		note := p.Note("UnknownAnnotation", fmt.Sprintf("this version does not know %s, and does nothing about it; "+
+			"correct the name, or remove it", strings.Join(unknown, ", ")))
 		note.Warning = true
 		b.notes["NodePool"+p.UID] = note
 	} else if pool.Annotations[v1beta1.KubeletAnnotationKey] != "" {
-		note := p.Note("KubeletHasNoEffect", "spec.template.spec.kubelet of v1beta1 has no effect on the pool's nodes; move it to spec.kubelet of the EC2NodeClass, "+
+		note := p.Note("KubeletHasNoEffect", "spec.template.spec.kubelet of v1beta1 has no effect on the pool's "+
+			"nodes; move it to spec.kubelet of the EC2NodeClass, "+
 			"and then remove the annotation "+v1beta1.KubeletAnnotationKey)
 		note.Warning = true
 		b.notes["NodePool"+p.UID] = note
 	}
 }
 
-// readTemplateHash computes the hash of the pool's template and reads the one that was written on the pool. The lock is held.
+// readTemplateHash computes the hash of the pool's template and reads the one that was written on the pool. The lock is
+// held.
 func (b *Book) readTemplateHash(p *cluster.Pool, pool *v1.NodePool) {
-	p.WrittenHash = cluster.TemplateHash{Hash: pool.Annotations[v1.NodePoolHashAnnotationKey], Version: pool.Annotations[v1.NodePoolHashVersionAnnotationKey]}
+	p.WrittenHash = cluster.TemplateHash{Hash: pool.Annotations[v1.NodePoolHashAnnotationKey],
+		Version: pool.Annotations[v1.NodePoolHashVersionAnnotationKey]}
 	stamp, err := templateHashOf(pool)
 	if err != nil { // without a hash no node drifts because of the template
 		p.Problems = append(p.Problems, cluster.Problem{Field: "spec.template", Text: err.Error()})

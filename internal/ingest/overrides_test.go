@@ -27,7 +27,8 @@ func cared(annotations map[string]string) *cluster.Pool {
 
 func TestCareIsRead(t *testing.T) {
 	p := cared(map[string]string{
-		dryRunAnnotation: "true", minSavingAnnotation: "7.5%", minSavingPerPodAnnotation: "0.002", evictionsAnnotation: "0",
+		dryRunAnnotation: "true", minSavingAnnotation: "7.5%", minSavingPerPodAnnotation: "0.002",
+		evictionsAnnotation:     "0",
 		driftStrategyAnnotation: "canary", driftWatchAnnotation: "5m", softExpiryAnnotation: "2h",
 		"tenon.sh/consolidate-after-empty": "10s", "tenon.sh/consolidate-after-underutilized": "Never",
 		"tenon.sh/launch-timeout": "1m", "example.com/other": "x",
@@ -36,13 +37,15 @@ func TestCareIsRead(t *testing.T) {
 	if len(p.Problems) > 0 {
 		t.Fatalf("problems %v", p.Problems)
 	}
-	if !c.DryRun || *c.MinSaving != 0.075 || *c.MinSavingPerPod != 0.002 || *c.EvictionsPerHour != 0 || !c.Canary || c.CanaryWatch != 5*time.Minute || c.SoftExpiry != 2*time.Hour {
+	if !c.DryRun || *c.MinSaving != 0.075 || *c.MinSavingPerPod != 0.002 || *c.EvictionsPerHour != 0 || !c.Canary ||
+		c.CanaryWatch != 5*time.Minute || c.SoftExpiry != 2*time.Hour {
 		t.Errorf("care %+v", c)
 	}
 	if got := fmt.Sprint(c.QuietPeriods); got != "map[Empty:{false 10s} Underutilized:{true 0s}]" {
 		t.Errorf("waits %s", got)
 	}
-	if none := cared(nil).Overrides; none.DryRun || none.MinSaving != nil || none.EvictionsPerHour != nil || none.Canary || none.QuietPeriods != nil {
+	if none := cared(nil).Overrides; none.DryRun || none.MinSaving != nil || none.EvictionsPerHour != nil ||
+		none.Canary || none.QuietPeriods != nil {
 		t.Errorf("care of a pool that says nothing: %+v", none)
 	}
 }
@@ -67,12 +70,15 @@ func TestCareThatCantBeRead(t *testing.T) {
 		{"tenon.sh/consolidate-after-empty", "never", "use a duration of 0s or more, such as 30m, or Never"},
 	} {
 		p := cared(map[string]string{c.key: c.text})
-		if len(p.Problems) != 1 || p.Problems[0].Field != "metadata.annotations["+c.key+"]" || p.Problems[0].Text != fmt.Sprintf("%q can't be read; %s, or remove the annotation", c.text, c.want) || !p.Overrides.DryRun {
+		if len(p.Problems) != 1 || p.Problems[0].Field != "metadata.annotations["+c.key+"]" ||
+			p.Problems[0].Text != fmt.Sprintf("%q can't be read; %s, or remove the annotation", c.text, c.want) ||
+			!p.Overrides.DryRun {
 			t.Errorf("%s=%q: problems %v, care %+v, want %q", c.key, c.text, p.Problems, p.Overrides, c.want)
 		}
 	}
 	p := cared(map[string]string{softExpiryAnnotation: "24h"})
-	if len(p.Problems) != 1 || p.Problems[0].Text != "24h0m0s is not less than spec.template.spec.expireAfter (24h0m0s); use a shorter time, or remove the annotation" || p.Overrides.SoftExpiry != 0 {
+	if len(p.Problems) != 1 || p.Problems[0].Text != "24h0m0s is not less than spec.template.spec.expireAfter "+
+		"(24h0m0s); use a shorter time, or remove the annotation" || p.Overrides.SoftExpiry != 0 {
 		t.Errorf("problems %v", p.Problems)
 	}
 }
@@ -84,7 +90,8 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	p.Annotations = map[string]string{"tenon.sh/dryrun": "true", "tenon.sh/launch-timeout": "1m"}
 	b.SetPool(p)
 	notes := b.Snapshot().Notes
-	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || notes[0].Message != "this version does not know tenon.sh/dryrun, and does nothing about it; correct the name, or remove it" {
+	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || notes[0].Message != "this version does not know "+
+		"tenon.sh/dryrun, and does nothing about it; correct the name, or remove it" {
 		t.Errorf("notes %v", notes)
 	}
 	if problems := b.Snapshot().Pool("default").Problems; len(problems) > 0 {
@@ -97,7 +104,8 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	}
 }
 
-// A pool that was written as v1beta1 keeps what only that can say. Its settings of the kubelet do nothing, and that is told.
+// A pool that was written as v1beta1 keeps what only that can say. Its settings of the kubelet do nothing, and that is
+// told.
 func TestKubeletOfAPoolIsTold(t *testing.T) {
 	b, _ := newBook()
 	p := pool("default")
@@ -117,7 +125,8 @@ func TestKubeletOfAPoolIsTold(t *testing.T) {
 func TestNotesOfAPoolGoWithIt(t *testing.T) {
 	b, _ := newBook()
 	pool := func(uid string, annotations ...string) *v1.NodePool {
-		return &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(uid), Annotations: pairsOf(annotations...)}}
+		return &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID(uid),
+			Annotations: pairsOf(annotations...)}}
 	}
 	notes := func() int { return len(b.Snapshot().Notes) }
 	b.SetPool(pool("u", "tenon.sh/nonsense", "x"))
@@ -139,10 +148,12 @@ func TestNotesOfAPoolGoWithIt(t *testing.T) {
 func TestMistypedLabelIsADoubt(t *testing.T) {
 	b, _ := newBook()
 	b.SetPool(with(pool("default"), func(p *v1.NodePool) {
-		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: "topology.kubernetes.io/zoen", Operator: "Exists"}}
+		p.Spec.Template.Spec.Requirements =
+			[]v1.NodeSelectorRequirementWithMinValues{{Key: "topology.kubernetes.io/zoen", Operator: "Exists"}}
 	}))
 	p := b.Snapshot().Pool("default")
-	if len(p.Problems) != 0 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text, "topology.kubernetes.io/zone,") {
+	if len(p.Problems) != 0 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Text,
+		"topology.kubernetes.io/zone,") {
 		t.Errorf("problems %v, doubts %v", p.Problems, p.Warnings)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// SetOwner takes in how many pods an owner wants. It comes with UIDs as the API server shows them, and is kept under its
-// key.
+// SetOwner takes in how many pods an owner wants. It comes with UIDs as the API server shows them, and is kept under
+// its key.
 func (b *Book) SetOwner(o cluster.Owner) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -20,7 +20,8 @@ func (b *Book) SetOwner(o cluster.Owner) {
 	if o.Workload != "" {
 		o.Workload = cluster.OwnerKey(o.Namespace, o.Workload)
 	}
-	if have, known := b.owners.current[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known && have.Desired == o.Desired && have.Workload == o.Workload {
+	if have, known := b.owners.current[o.UID]; known && have.Kind == o.Kind && have.Known == o.Known &&
+		have.Desired == o.Desired && have.Workload == o.Workload {
 		return
 	}
 	b.owners.set(o.UID, o)
@@ -66,7 +67,8 @@ func ownerWanting(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	if replicas != nil {
 		n = int(*replicas)
 	}
-	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true, Desired: n, Created: w.GetCreationTimestamp().Time}
+	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true,
+		Desired: n, Created: w.GetCreationTimestamp().Time}
 	if root := metav1.GetControllerOfNoCopy(w); root != nil {
 		o.Workload, o.WorkloadKind, o.WorkloadName = string(root.UID), cutText(root.Kind), cutText(root.Name)
 	}

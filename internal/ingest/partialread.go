@@ -79,7 +79,9 @@ func (r *partialReader) readable(part any, path string, around func(any) map[str
 func (r *partialReader) readableFields(in map[string]any, path string, around func(any) map[string]any) map[string]any {
 	out := make(map[string]any, len(in))
 	for _, key := range slices.Sorted(maps.Keys(in)) {
-		rest, ok := r.readable(in[key], fieldPath(path, key), func(v any) map[string]any { return around(map[string]any{key: v}) })
+		rest, ok := r.readable(in[key], fieldPath(path, key), func(v any) map[string]any {
+			return around(map[string]any{key: v})
+		})
 		if ok {
 			out[key] = rest
 		}
@@ -90,7 +92,9 @@ func (r *partialReader) readableFields(in map[string]any, path string, around fu
 func (r *partialReader) readableItems(in []any, path string, around func(any) map[string]any) []any {
 	out := make([]any, 0, len(in))
 	for i, item := range in {
-		rest, ok := r.readable(item, fmt.Sprintf("%s[%d]", path, i), func(v any) map[string]any { return around([]any{v}) })
+		rest, ok := r.readable(item, fmt.Sprintf("%s[%d]", path, i), func(v any) map[string]any {
+			return around([]any{v})
+		})
 		if ok {
 			out = append(out, rest)
 		}
@@ -139,13 +143,16 @@ func (b *Book) setBrokenPool(pool *v1.NodePool, lost []Unreadable) {
 		p.Template.NodeClass = cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 	}
 	for _, l := range lost {
-		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; correct or remove it", l.Err)})
+		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; "+
+			"correct or remove it", l.Err)})
 	}
-	b.putPool(&poolEntry{pool: p, object: pool, version: parseVersion(pool.ResourceVersion), windows: make([]window, 1)})
+	b.putPool(&poolEntry{pool: p, object: pool, version: parseVersion(pool.ResourceVersion),
+		windows: make([]window, 1)})
 }
 
-// setStoredClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds pods,
-// counts against limits and has to be ended some day: it is known by the rest. Whoever launches it reads it strictly.
+// setStoredClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds
+// pods, counts against limits and has to be ended some day: it is known by the rest. Whoever launches it reads it
+// strictly.
 func (b *Book) setStoredClaim(u *unstructured.Unstructured) {
 	claim, _ := ReadClaim(u)
 	b.SetClaim(claim)

@@ -29,15 +29,16 @@ func (b *Book) SetPDB(pdb *policyv1.PodDisruptionBudget) {
 	b.putPDB(g.ID(), g)
 }
 
-// pdbSelector reads which pods a budget counts. One that is too long is taken to count every pod of its namespace: then none
-// leaves that the budget may hold. The lock is held.
+// pdbSelector reads which pods a budget counts. One that is too long is taken to count every pod of its namespace: then
+// none leaves that the budget may hold. The lock is held.
 func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 	const kind = "PodDisruptionBudget"
 	b.forgetNote(kind, string(pdb.UID))
 	if why := cmp.Or(tooLongReason(selectorParts(pdb.Spec.Selector), 0), tooLongPart(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
-			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that they share",
+			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that " +
+				"they share",
 		}
 		return cluster.Selector{}
 	}
@@ -69,7 +70,8 @@ func (b *Book) putPDB(id string, g *cluster.PDB) {
 	switch {
 	case held != holds, held && holds && !reflect.DeepEqual(old.Selector, g.Selector):
 		b.noteAndWake(changesDemand | changesRoom)
-	case old != nil && g != nil && old.Allowed == g.Allowed && old.NeverAllows() == g.NeverAllows() && allowsUnready(old) == allowsUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
+	case old != nil && g != nil && old.Allowed == g.Allowed && old.NeverAllows() == g.NeverAllows() &&
+		allowsUnready(old) == allowsUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
 		b.noteChange(noChange) // the counts move with every pod that comes or goes, and nobody waits for them
 	default:
 		b.noteAndWake(changesDisruption)

@@ -14,7 +14,8 @@ func budget(change func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionB
 	return with(&policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Generation: 2},
 		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: labelled("app", "web")},
-		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, DisruptionsAllowed: 3, CurrentHealthy: 5, DesiredHealthy: 2, ExpectedPods: 5},
+		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, DisruptionsAllowed: 3, CurrentHealthy: 5,
+			DesiredHealthy: 2, ExpectedPods: 5},
 	}, change)
 }
 
@@ -28,11 +29,17 @@ func TestGuards(t *testing.T) {
 		frees    bool
 	}{
 		{"a selector", func(*policyv1.PodDisruptionBudget) {}, []string{"web"}, 3, false},
-		{"an empty selector", func(p *policyv1.PodDisruptionBudget) { p.Spec.Selector = &metav1.LabelSelector{} }, []string{"web", "plain"}, 3, false},
+		{"an empty selector", func(p *policyv1.PodDisruptionBudget) {
+			p.Spec.Selector = &metav1.LabelSelector{}
+		}, []string{"web", "plain"}, 3, false},
 		{"no selector", func(p *policyv1.PodDisruptionBudget) { p.Spec.Selector = nil }, nil, 3, false},
 		{"another namespace", func(p *policyv1.PodDisruptionBudget) { p.Namespace = "away" }, nil, 3, false},
-		{"a count that is out of date", func(p *policyv1.PodDisruptionBudget) { p.Generation = 3 }, []string{"web"}, 0, false},
-		{"unhealthy pods are free", func(p *policyv1.PodDisruptionBudget) { p.Spec.UnhealthyPodEvictionPolicy = &always }, []string{"web"}, 3, true},
+		{"a count that is out of date", func(p *policyv1.PodDisruptionBudget) {
+			p.Generation = 3
+		}, []string{"web"}, 0, false},
+		{"unhealthy pods are free", func(p *policyv1.PodDisruptionBudget) {
+			p.Spec.UnhealthyPodEvictionPolicy = &always
+		}, []string{"web"}, 3, true},
 	} {
 		b, _ := newBook()
 		b.SetPod(with(placedPod("web", "n"), func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }))
@@ -48,7 +55,8 @@ func TestGuards(t *testing.T) {
 		}
 		slices.Sort(selected)
 		slices.Sort(c.selected)
-		if !slices.Equal(selected, c.selected) || g.Allowed != c.allowed || g.AllowsUnhealthy != c.frees || g.Healthy != 5 || g.DesiredHealthy != 2 || g.Expected != 5 {
+		if !slices.Equal(selected, c.selected) || g.Allowed != c.allowed || g.AllowsUnhealthy != c.frees ||
+			g.Healthy != 5 || g.DesiredHealthy != 2 || g.Expected != 5 {
 			t.Errorf("%s: selects %v, %+v", c.what, selected, *g)
 		}
 	}
@@ -64,10 +72,16 @@ func TestGuardsMoveRevisions(t *testing.T) {
 	}{
 		{"a budget comes", set(func(*policyv1.PodDisruptionBudget) {}), "stakes"},
 		{"it is the same", set(func(p *policyv1.PodDisruptionBudget) { p.ResourceVersion = "9" }), ""},
-		{"a pod more is healthy", set(func(p *policyv1.PodDisruptionBudget) { p.Status.CurrentHealthy = 6 }), "quiet rev"},
+		{"a pod more is healthy", set(func(p *policyv1.PodDisruptionBudget) {
+			p.Status.CurrentHealthy = 6
+		}), "quiet rev"},
 		{"it allows less", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DisruptionsAllowed = 1 }), "stakes"},
-		{"it wants all that there should be", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 1 }), "stakes"},
-		{"and there are no more", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 0 }), "demand supply help"},
+		{"it wants all that there should be", set(func(p *policyv1.PodDisruptionBudget) {
+			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 1
+		}), "stakes"},
+		{"and there are no more", set(func(p *policyv1.PodDisruptionBudget) {
+			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 0
+		}), "demand supply help"},
 		{"it holds other pods", set(func(p *policyv1.PodDisruptionBudget) {
 			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed, p.Spec.Selector = 5, 0, labelled("app", "db")
 		}), "demand supply help"},
@@ -85,7 +99,8 @@ func TestGuardsMoveRevisions(t *testing.T) {
 
 func attachment1(name, node, pv string) *storagev1.VolumeAttachment {
 	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi.example.com", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}}
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: "csi.example.com", NodeName: node,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}}}
 }
 
 func TestAttachments(t *testing.T) {
@@ -97,7 +112,8 @@ func TestAttachments(t *testing.T) {
 	}
 	b.SetAttachment(attachment1("2", "n", "pv-b"))
 	b.SetAttachment(attachment1("3", "m", "pv-b"))
-	if got := b.Snapshot().Attached; !slices.Equal(got["n"], []string{disk, "pv-b"}) && !slices.Equal(got["n"], []string{"pv-b", disk}) || !slices.Equal(got["m"], []string{"pv-b"}) {
+	if got := b.Snapshot().Attached; !slices.Equal(got["n"], []string{disk, "pv-b"}) && !slices.Equal(got["n"],
+		[]string{"pv-b", disk}) || !slices.Equal(got["m"], []string{"pv-b"}) {
 		t.Errorf("attached %v", got)
 	}
 	tell(t, b, volumeOf("pv-b", "fast"))
@@ -123,7 +139,9 @@ func TestVolumesOfPodsThatStayAreNotAwaited(t *testing.T) {
 	if got := b.Snapshot().Attached["n"]; len(got) != 1 {
 		t.Fatalf("a pod that is evicted leaves no volume to wait for: %v", got)
 	}
-	stays := with(pod, func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} })
+	stays := with(pod, func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	})
 	b.SetPod(stays)
 	if got := b.Snapshot().Attached["n"]; len(got) != 0 {
 		t.Errorf("the volume of a pod that no drain moves is awaited: %v", got)

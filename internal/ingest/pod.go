@@ -119,7 +119,8 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.sharedNodeName(pod.Spec.NodeName),
 		Created: pod.CreationTimestamp.Time, Labels: b.internLabels(pod.Labels),
 		Finished: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
-		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" || pod.Spec.PriorityClassName == "system-node-critical",
+		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" ||
+			pod.Spec.PriorityClassName == "system-node-critical",
 	}
 	b.readPodVolumes(p, pod)
 	p.FirstSeen = b.now()
@@ -139,7 +140,8 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		p.Daemon = owner.Kind == "DaemonSet"
 		p.Mirror = p.Mirror || owner.Kind == "Node"
 	}
-	_, leaves := cluster.Untolerated(p.Class.Tolerations, []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
+	_, leaves := cluster.Untolerated(p.Class.Tolerations,
+		[]cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
 	p.StaysThroughDrain = !leaves
 	p.Grace = 30 * time.Second
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
@@ -170,7 +172,8 @@ func isReady(pod *corev1.Pod) bool {
 
 // phaseOf is the pod's phase as one of a few constants, so that no text of the pod is kept for it.
 func phaseOf(pod *corev1.Pod) string {
-	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed, corev1.PodUnknown} {
+	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
+		corev1.PodUnknown} {
 		if pod.Status.Phase == phase {
 			return string(phase)
 		}
@@ -178,8 +181,8 @@ func phaseOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// sharedNodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever sorts
-// pods by node finds it in the cache.
+// sharedNodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever
+// sorts pods by node finds it in the cache.
 func (b *Book) sharedNodeName(name string) string {
 	if e := b.nodes[name]; e != nil {
 		return e.node.Name

@@ -18,8 +18,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// classSpec is what a class is made from: everything that matters to placement, before resources are numbered. Pods of one
-// pod key share a spec; specs with the same content share a class.
+// classSpec is what a class is made from: everything that matters to placement, before resources are numbered. Pods of
+// one pod key share a spec; specs with the same content share a class.
 type classSpec struct {
 	requests    []request // by rising name: as a map they take four times as much, and each class has its own
 	terms       []require.Set
@@ -32,9 +32,10 @@ type classSpec struct {
 	unsupported []string
 	tooMany     []string // those of unsupported that say what there is too much of
 
-	nodeKey   string // set with the key
-	class     *cluster.PodClass
-	uncounted []string // the resources that the class does not count by: nobody offered them, or there were too many kinds
+	nodeKey string // set with the key
+	class   *cluster.PodClass
+	// the resources that the class does not count by: nobody offered them, or there were too many kinds
+	uncounted []string
 }
 
 // specByPodKey finds or makes the spec of a pod, its volumes left aside. The lock is held.
@@ -62,10 +63,12 @@ func (b *Book) specByPodKey(meta *metav1.ObjectMeta, spec *corev1.PodSpec, statu
 
 // readSpec makes the spec of a pod. The lock is held.
 func (b *Book) readSpec(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *classSpec {
-	r := &classSpec{requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations), ports: portsOf(spec)}
+	r := &classSpec{requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations),
+		ports: portsOf(spec)}
 	if n := len(r.requests); n > mostResources {
 		r.requests = b.numberedRequests(r.requests)
-		r.unsupported = []string{fmt.Sprintf("kinds of resource in the requests of all containers: %d found, at most %d are read; ask for fewer", n, mostResources)}
+		r.unsupported = []string{fmt.Sprintf("kinds of resource in the requests of all containers: %d found, at most "+
+			"%d are read; ask for fewer", n, mostResources)}
 	}
 	terms, problem := termsOf(spec)
 	ties := b.readRules(meta, spec)
@@ -149,12 +152,16 @@ func (r *classSpec) key() string {
 
 // podRequests sums up what a pod takes, by Kubernetes' own rules, its slot included.
 func podRequests(spec *corev1.PodSpec, status *corev1.PodStatus) []request {
-	// Finding each container's status takes time in proportion to their number, so only those with something to say are asked.
+	// Finding each container's status takes time in proportion to their number, so only those with something to say are
+	// asked.
 	resized := *status
-	resized.ContainerStatuses, resized.InitContainerStatuses = resizedStatuses(status.ContainerStatuses), resizedStatuses(status.InitContainerStatuses)
-	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec, Status: resized}, resourcehelper.PodResourcesOptions{
-		UseStatusResources: len(spec.Containers)+len(spec.InitContainers) <= mostContainers, InPlacePodLevelResourcesVerticalScalingEnabled: true,
-	})
+	resized.ContainerStatuses, resized.InitContainerStatuses = resizedStatuses(status.ContainerStatuses),
+		resizedStatuses(status.InitContainerStatuses)
+	requests := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec, Status: resized},
+		resourcehelper.PodResourcesOptions{
+			UseStatusResources: len(spec.Containers)+len(spec.InitContainers) <= mostContainers,
+			InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		})
 	maps.DeleteFunc(requests, func(_ corev1.ResourceName, q apiresource.Quantity) bool { return q.IsZero() })
 	requests[corev1.ResourcePods] = *oneSlot()
 	return requestsOf(requests)
@@ -172,7 +179,10 @@ func requestsOf(list corev1.ResourceList) []request {
 
 // numberedRequests are those that somebody has a number for already. The lock is held.
 func (b *Book) numberedRequests(list []request) []request {
-	return slices.DeleteFunc(slices.Clone(list), func(r request) bool { _, known := b.names.Lookup(r.name); return !known })
+	return slices.DeleteFunc(slices.Clone(list), func(r request) bool {
+		_, known := b.names.Lookup(r.name)
+		return !known
+	})
 }
 
 // resizedStatuses are the statuses that say what a container was given.
@@ -190,8 +200,8 @@ func resizedStatuses(list []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return out
 }
 
-// requestVector turns the requests of a pod into a vector. A pod that asks for what nobody offers, or for more kinds of resource than
-// can be told apart, is not planned for.
+// requestVector turns the requests of a pod into a vector. A pod that asks for what nobody offers, or for more kinds of
+// resource than can be told apart, is not planned for.
 func (b *Book) requestVector(r *classSpec, unsupported []string) (resource.Vector, []string) {
 	r.uncounted = nil
 	for _, q := range r.requests {
@@ -202,7 +212,9 @@ func (b *Book) requestVector(r *classSpec, unsupported []string) (resource.Vecto
 	if len(r.uncounted) > 0 {
 		unsupported = append(unsupported, notOfferedMessage(r.uncounted))
 	}
-	v, crowded := b.vector(r.requests, func(name string) bool { return b.isOffered(name) && !b.resourceSupply.yielded[name] })
+	v, crowded := b.vector(r.requests, func(name string) bool {
+		return b.isOffered(name) && !b.resourceSupply.yielded[name]
+	})
 	for _, q := range r.requests {
 		if b.resourceSupply.yielded[q.name] && b.isOffered(q.name) {
 			crowded, b.outOfDimensions = append(crowded, q.name), true
@@ -210,15 +222,16 @@ func (b *Book) requestVector(r *classSpec, unsupported []string) (resource.Vecto
 	}
 	slices.Sort(crowded)
 	for _, name := range crowded {
-		unsupported = append(unsupported, fmt.Sprintf("resource %s (more than %d kinds of resource are in use)", name, resource.Size))
+		unsupported = append(unsupported, fmt.Sprintf("resource %s (more than %d kinds of resource are in use)", name,
+			resource.Size))
 	}
 	r.uncounted = append(r.uncounted, crowded...)
 	return v, unsupported
 }
 
-// vector turns some of the requests into a vector, numbering resources that are new. crowded are those for which there was no
-// number left. What is below zero counts as nothing: otherwise one pod would make room for others. The API server refuses it in a
-// pod's requests, but not in the status that a kubelet writes.
+// vector turns some of the requests into a vector, numbering resources that are new. crowded are those for which there
+// was no number left. What is below zero counts as nothing: otherwise one pod would make room for others. The API
+// server refuses it in a pod's requests, but not in the status that a kubelet writes.
 func (b *Book) vector(list []request, which func(name string) bool) (v resource.Vector, crowded []string) {
 	for _, r := range list {
 		name := corev1.ResourceName(r.name)
@@ -236,8 +249,8 @@ func (b *Book) vector(list []request, which func(name string) bool) (v resource.
 
 func anyName(string) bool { return true }
 
-// measure turns a capacity into a vector over the resources that somebody has asked for. The schema of a NodeClaim takes amounts
-// below zero; nobody has less than nothing.
+// measure turns a capacity into a vector over the resources that somebody has asked for. The schema of a NodeClaim
+// takes amounts below zero; nobody has less than nothing.
 func (b *Book) measure(list corev1.ResourceList) resource.Vector {
 	var v resource.Vector
 	for name, q := range list {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// BenchmarkManyClasses says how much memory the catalogs of 45 classes take in a snapshot, where the class is a label of the offerings and
-// the types share the rest, as the AWS provider hands them out.
+// BenchmarkManyClasses says how much memory the catalogs of 45 classes take in a snapshot, where the class is a label
+// of the offerings and the types share the rest, as the AWS provider hands them out.
 func BenchmarkManyClasses(b *testing.B) {
 	const classes, types = 45, 1347
 	for b.Loop() {

@@ -11,8 +11,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// podDefaults is what the API server adds to a pod when it is created, as far as placement depends on it. A template in a
-// DaemonSet has none of that yet.
+// podDefaults is what the API server adds to a pod when it is created, as far as placement depends on it. A template in
+// a DaemonSet has none of that yet.
 type podDefaults struct {
 	limitRanges    map[string]map[string]*corev1.LimitRange // by namespace and name
 	runtimeClasses map[string]*nodev1.RuntimeClass
@@ -110,8 +110,8 @@ func (b *Book) refreshDaemons(which func(*appsv1.DaemonSet) bool) {
 	}
 }
 
-// apply is the spec of a pod that is made from the template, by the API server's own order: its defaults first, then what
-// the RuntimeClass and the namespace's LimitRanges add. The template stays as it is.
+// apply is the spec of a pod that is made from the template, by the API server's own order: its defaults first, then
+// what the RuntimeClass and the namespace's LimitRanges add. The template stays as it is.
 func (a *podDefaults) apply(namespace string, template *corev1.PodSpec) *corev1.PodSpec {
 	spec := template.DeepCopy()
 	for _, c := range containersOf(spec) {
@@ -177,7 +177,8 @@ func defaultPodRequests(spec *corev1.PodSpec) {
 			requests[name] = from[name]
 		}
 	}
-	containers := resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+	containers := resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *spec},
+		resourcehelper.PodResourcesOptions{})
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if _, asked := containers[name]; asked {
 			add(name, containers)

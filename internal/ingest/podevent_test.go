@@ -9,9 +9,11 @@ import (
 )
 
 func boundPod(name, node string, created, bound time.Time) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: name, CreationTimestamp: metav1.NewTime(created)}, Spec: corev1.PodSpec{NodeName: node}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: name, CreationTimestamp: metav1.NewTime(created)},
+		Spec: corev1.PodSpec{NodeName: node}}
 	if !bound.IsZero() {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(bound)}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(bound)}}
 	}
 	return p
 }

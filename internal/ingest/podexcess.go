@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// How much of each list of a pod is read. Everything below is handled in proportion to its size; a pod with more is not planned
-// for and says why. Each bound is far above what people write and small enough that one pod costs milliseconds. They are listed
-// in docs/concepts/bounds.md.
+// How much of each list of a pod is read. Everything below is handled in proportion to its size; a pod with more is not
+// planned for and says why. Each bound is far above what people write and small enough that one pod costs milliseconds.
+// They are listed in docs/concepts/bounds.md.
 const (
 	mostSelectorLabels  = 256    // spec.nodeSelector
 	mostNodeTerms       = 256    // node affinity: required terms, and as many preferred ones
@@ -21,14 +21,15 @@ const (
 	mostNodeEntries     = 4096   // the labels of the node selector once for each required term, and their expressions
 	mostPodTerms        = 200    // terms of pod affinity and anti-affinity, required and preferred
 	mostSpreads         = 64     // spec.topologySpreadConstraints
-	mostSelectorParts   = 4096   // labels, expressions, values, namespaces and label keys in all selectors of other pods
-	mostTolerations     = 512
-	mostContainers      = 1024 // init containers included
-	mostHostPorts       = 2048
-	mostResources       = 64   // kinds of resource that all containers together ask for
-	mostRequests        = 8192 // entries in the requests of all containers
-	mostVolumes         = 512
-	mostPlaces          = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
+	// labels, expressions, values, namespaces and label keys in all selectors of other pods
+	mostSelectorParts = 4096
+	mostTolerations   = 512
+	mostContainers    = 1024 // init containers included
+	mostHostPorts     = 2048
+	mostResources     = 64   // kinds of resource that all containers together ask for
+	mostRequests      = 8192 // entries in the requests of all containers
+	mostVolumes       = 512
+	mostPlaces        = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
 )
 
 // tooLong is the reason of the event on an object other than a pod of which a list is too long to be read.
@@ -40,7 +41,8 @@ func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
 	id := o.GetNamespace() + "/" + o.GetName()
 	b.forgetNote(kind, id)
 	if why := tooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
-		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
+		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+			UID:    string(o.GetUID()),
 			Reason: tooLong, Warning: true, Message: why + "; " + instead}
 		b.noteAndWake(noChange)
 	}
@@ -66,7 +68,8 @@ func (x *podExcess) check(have, most int, field, fix string) bool {
 // podExcessOf measures what a pod asks for. It costs a fraction of reading it.
 func podExcessOf(spec *corev1.PodSpec) podExcess {
 	var x podExcess
-	x.node = x.check(len(spec.NodeSelector), mostSelectorLabels, "labels in spec.nodeSelector", "select nodes by fewer labels")
+	x.node = x.check(len(spec.NodeSelector), mostSelectorLabels, "labels in spec.nodeSelector",
+		"select nodes by fewer labels")
 	if a := spec.Affinity; a != nil {
 		if a.NodeAffinity != nil {
 			x.nodeAffinity(a.NodeAffinity, len(spec.NodeSelector))
@@ -74,8 +77,10 @@ func podExcessOf(spec *corev1.PodSpec) podExcess {
 		x.podAffinity(a)
 	}
 	x.spreads(spec.TopologySpreadConstraints)
-	x.tolerations = x.check(len(spec.Tolerations), mostTolerations, "spec.tolerations", "tolerate several taints by one toleration without a value or a key")
-	x.check(len(spec.Containers)+len(spec.InitContainers), mostContainers, "containers and init containers", "split the pod")
+	x.tolerations = x.check(len(spec.Tolerations), mostTolerations, "spec.tolerations", "tolerate several taints by "+
+		"one toleration without a value or a key")
+	x.check(len(spec.Containers)+len(spec.InitContainers), mostContainers, "containers and init containers",
+		"split the pod")
 	ports, requests, longest := 0, 0, 0
 	for _, list := range [2][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range list {
@@ -83,13 +88,15 @@ func podExcessOf(spec *corev1.PodSpec) podExcess {
 			ports, requests, longest = ports+len(list[i].Ports), requests+n, max(longest, n)
 		}
 	}
-	x.resources = x.check(longest, mostResources, "resources in the requests of a container", "ask for fewer kinds of resource") ||
+	x.resources = x.check(longest, mostResources, "resources in the requests of a container", "ask for fewer kinds "+
+		"of resource") ||
 		x.check(requests, mostRequests, "requests of all containers", "split the pod")
 	if ports > mostHostPorts {
 		x.ports = x.check(len(portsOf(spec)), mostHostPorts, "host ports of containers", "name fewer host ports")
 	}
 	if len(spec.Volumes) > mostVolumes {
-		x.check(countSources(spec), mostVolumes, "spec.volumes with claims or disks", "use fewer volumes or split the pod")
+		x.check(countSources(spec), mostVolumes, "spec.volumes with claims or disks", "use fewer volumes or split "+
+			"the pod")
 	}
 	return x
 }
@@ -120,7 +127,8 @@ func (x *podExcess) nodeAffinity(a *corev1.NodeAffinity, labels int) {
 	problem = x.check(len(preferred), mostNodeTerms, "preferred terms in "+field, fix) || problem
 	problem = x.check(expressions, mostNodeExpressions, "expressions in "+field, fix) || problem
 	problem = x.check(values, mostNodeValues, "values in "+field, "select nodes by a label that they share") || problem
-	problem = problem || x.check(entries, mostNodeEntries, "labels of spec.nodeSelector, once for each term, and expressions in "+field, "ask for fewer labels in spec.nodeSelector")
+	problem = problem || x.check(entries, mostNodeEntries, "labels of spec.nodeSelector, once for each term, and "+
+		"expressions in "+field, "ask for fewer labels in spec.nodeSelector")
 	x.node = x.node || problem
 }
 
@@ -146,13 +154,16 @@ func (x *podExcess) podAffinity(a *corev1.Affinity) {
 		required(p.RequiredDuringSchedulingIgnoredDuringExecution)
 		preferred(p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
-	x.podRules = x.check(terms, mostPodTerms, "terms of pod affinity and anti-affinity in spec.affinity", "use fewer terms with wider selectors")
-	x.podRules = x.check(parts, mostSelectorParts, "labels, expressions, values and namespaces in the pod terms of spec.affinity",
+	x.podRules = x.check(terms, mostPodTerms, "terms of pod affinity and anti-affinity in spec.affinity",
+		"use fewer terms with wider selectors")
+	x.podRules = x.check(parts, mostSelectorParts, "labels, expressions, values and namespaces in the pod terms of "+
+		"spec.affinity",
 		"select pods by a label that they share") || x.podRules
 }
 
 func termParts(t *corev1.PodAffinityTerm) int {
-	return selectorParts(t.LabelSelector) + selectorParts(t.NamespaceSelector) + len(t.Namespaces) + len(t.MatchLabelKeys) + len(t.MismatchLabelKeys)
+	return selectorParts(t.LabelSelector) + selectorParts(t.NamespaceSelector) + len(t.Namespaces) +
+		len(t.MatchLabelKeys) + len(t.MismatchLabelKeys)
 }
 
 func selectorParts(s *metav1.LabelSelector) int {
@@ -173,7 +184,8 @@ func (x *podExcess) spreads(list []corev1.TopologySpreadConstraint) {
 		parts += selectorParts(list[i].LabelSelector) + len(list[i].MatchLabelKeys)
 	}
 	problem := x.check(len(list), mostSpreads, field, "spread over fewer topology keys")
-	problem = x.check(parts, mostSelectorParts, "labels, expressions and values in "+field, "select pods by a label that they share") || problem
+	problem = x.check(parts, mostSelectorParts, "labels, expressions and values in "+field, "select pods by a label "+
+		"that they share") || problem
 	x.podRules = x.podRules || problem
 }
 
@@ -216,7 +228,8 @@ func drainTolerations(list []corev1.Toleration) []corev1.Toleration {
 	return out
 }
 
-// stripContainers are the containers without the lists that are too long. Of the requests, those stay that every node has.
+// stripContainers are the containers without the lists that are too long. Of the requests, those stay that every node
+// has.
 func (x *podExcess) stripContainers(list []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(list))
 	for i := range list {
@@ -228,7 +241,8 @@ func (x *podExcess) stripContainers(list []corev1.Container) []corev1.Container 
 			continue
 		}
 		out[i].Resources.Requests = make(corev1.ResourceList)
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
+			corev1.ResourceEphemeralStorage} {
 			if q, has := list[i].Resources.Requests[name]; has {
 				out[i].Resources.Requests[name] = q
 			}
@@ -243,7 +257,8 @@ func countSources(spec *corev1.PodSpec) int {
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
 		inline, _ := inlineDisk(v)
-		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil || inline != "" {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil ||
+			inline != "" {
 			n++
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/hostile"
 )
 
-// TestLongListsAreRefusedByName: what is read in full up to the bound is refused beyond it, on that pod alone and in words.
+// TestLongListsAreRefusedByName: what is read in full up to the bound is refused beyond it, on that pod alone and in
+// words.
 func TestLongListsAreRefusedByName(t *testing.T) {
 	for _, c := range []struct {
 		most  int
@@ -23,13 +24,21 @@ func TestLongListsAreRefusedByName(t *testing.T) {
 		{mostPodTerms, hostile.TogetherEverywhere, "spec.affinity"},
 		{mostPodTerms, hostile.Apart, "spec.affinity"},
 		{mostPodTerms, hostile.PreferredTerms, "spec.affinity"},
-		{mostSpreads, func(n int) *corev1.Pod { return hostile.Spread(n, corev1.ScheduleAnyway) }, "spec.topologySpreadConstraints"},
-		{mostSpreads, func(n int) *corev1.Pod { return hostile.Spread(n, corev1.DoNotSchedule) }, "spec.topologySpreadConstraints"},
+		{mostSpreads, func(n int) *corev1.Pod {
+			return hostile.Spread(n, corev1.ScheduleAnyway)
+		}, "spec.topologySpreadConstraints"},
+		{mostSpreads, func(n int) *corev1.Pod {
+			return hostile.Spread(n, corev1.DoNotSchedule)
+		}, "spec.topologySpreadConstraints"},
 		{mostSelectorLabels, hostile.NodeSelector, "spec.nodeSelector"},
 		{mostNodeTerms, func(n int) *corev1.Pod { return hostile.NodeAffinity(n, 1, 1) }, "spec.affinity.nodeAffinity"},
-		{mostNodeExpressions, func(n int) *corev1.Pod { return hostile.NodeAffinity(1, n, 1) }, "spec.affinity.nodeAffinity"},
+		{mostNodeExpressions, func(n int) *corev1.Pod {
+			return hostile.NodeAffinity(1, n, 1)
+		}, "spec.affinity.nodeAffinity"},
 		{mostNodeExpressions, hostile.RepeatedExpressions, "spec.affinity.nodeAffinity"},
-		{mostNodeValues, func(n int) *corev1.Pod { return hostile.NodeAffinity(1, 1, n) }, "spec.affinity.nodeAffinity"},
+		{mostNodeValues, func(n int) *corev1.Pod {
+			return hostile.NodeAffinity(1, 1, n)
+		}, "spec.affinity.nodeAffinity"},
 		{mostNodeTerms, hostile.PreferredNodes, "spec.affinity.nodeAffinity"},
 		{mostTolerations, hostile.Tolerant, "spec.tolerations"},
 		{mostContainers / 2, hostile.Containers, "containers"},
@@ -74,7 +83,8 @@ func TestNodeSelectorTimesTerms(t *testing.T) {
 func TestToleranceOfADrainIsRead(t *testing.T) {
 	b, _ := newBook()
 	pod := hostile.Tolerant(2 * mostTolerations)
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "karpenter.sh/disrupted", Operator: corev1.TolerationOpExists})
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "karpenter.sh/disrupted",
+		Operator: corev1.TolerationOpExists})
 	b.SetPod(pod)
 	if p, _ := b.pods.get(string(pod.UID)); !p.StaysThroughDrain {
 		t.Error("the pod would be evicted")
@@ -122,9 +132,12 @@ func TestHostilePodsAreCheapToTakeIn(t *testing.T) {
 // TestPodsAtTheBoundsAreCheapToTakeIn: what is read in full is read in proportion to its size.
 func TestPodsAtTheBoundsAreCheapToTakeIn(t *testing.T) {
 	for _, p := range []*corev1.Pod{
-		hostile.Together(mostPodTerms), hostile.TogetherEverywhere(mostPodTerms), hostile.Apart(mostPodTerms), hostile.PreferredTerms(mostPodTerms),
-		hostile.Spread(mostSpreads, corev1.DoNotSchedule), hostile.NodeSelector(mostSelectorLabels), hostile.NodeAffinity(mostNodeTerms, 8, 8),
-		hostile.NodeAffinity(1, mostNodeExpressions, 8), hostile.NodeAffinity(1, 1, mostNodeValues), hostile.RepeatedExpressions(mostNodeExpressions),
+		hostile.Together(mostPodTerms), hostile.TogetherEverywhere(mostPodTerms), hostile.Apart(mostPodTerms),
+		hostile.PreferredTerms(mostPodTerms),
+		hostile.Spread(mostSpreads, corev1.DoNotSchedule), hostile.NodeSelector(mostSelectorLabels),
+		hostile.NodeAffinity(mostNodeTerms, 8, 8),
+		hostile.NodeAffinity(1, mostNodeExpressions, 8), hostile.NodeAffinity(1, 1, mostNodeValues),
+		hostile.RepeatedExpressions(mostNodeExpressions),
 		hostile.PreferredNodes(mostNodeTerms), hostile.Tolerant(mostTolerations), hostile.HostPorts(mostHostPorts),
 		hostile.SelectorExpressions(mostSelectorParts), hostile.Mounting("volumes", mostVolumes),
 	} {
@@ -137,7 +150,8 @@ func TestPodsAtTheBoundsAreCheapToTakeIn(t *testing.T) {
 	}
 }
 
-// TestEventsAboutVolumesAreBatched: a thousand events about the volumes of one pod are looked at once, by the next snapshot.
+// TestEventsAboutVolumesAreBatched: a thousand events about the volumes of one pod are looked at once, by the next
+// snapshot.
 func TestEventsAboutVolumesAreBatched(t *testing.T) {
 	b, _ := newBook()
 	b.SetStorageClass(hostile.StorageClass(0))

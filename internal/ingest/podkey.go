@@ -122,11 +122,13 @@ func (w *podKeyWriter) rules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	}
 	w.flag(a.PodAffinity != nil)
 	if p := a.PodAffinity; p != nil {
-		w.affinity(meta, p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		w.affinity(meta, p.RequiredDuringSchedulingIgnoredDuringExecution,
+			p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	w.flag(a.PodAntiAffinity != nil)
 	if p := a.PodAntiAffinity; p != nil {
-		w.affinity(meta, p.RequiredDuringSchedulingIgnoredDuringExecution, p.PreferredDuringSchedulingIgnoredDuringExecution)
+		w.affinity(meta, p.RequiredDuringSchedulingIgnoredDuringExecution,
+			p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	w.number(len(spec.TopologySpreadConstraints))
 	for i := range spec.TopologySpreadConstraints {
@@ -174,7 +176,8 @@ func (w *podKeyWriter) nodeTerm(t *corev1.NodeSelectorTerm) {
 	}
 }
 
-func (w *podKeyWriter) affinity(meta *metav1.ObjectMeta, required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+func (w *podKeyWriter) affinity(meta *metav1.ObjectMeta, required []corev1.PodAffinityTerm,
+	preferred []corev1.WeightedPodAffinityTerm) {
 	w.number(len(required))
 	for i := range required {
 		w.podTerm(meta, &required[i])

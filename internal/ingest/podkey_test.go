@@ -20,39 +20,56 @@ func richPod() *corev1.Pod {
 		return corev1.ResourceList{"cpu": apiresource.MustParse(texts[0]), "memory": apiresource.MustParse(texts[1])}
 	}
 	selector := func(value string) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": value}, MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "tier", Operator: "In", Values: []string{"x", "y"}}}}
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": value},
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: "In", Values: []string{"x", "y"}}}}
 	}
-	term := corev1.PodAffinityTerm{TopologyKey: "rack", Namespaces: []string{"one", "two"}, NamespaceSelector: selector("ns"), LabelSelector: selector("a"),
+	term := corev1.PodAffinityTerm{TopologyKey: "rack", Namespaces: []string{"one", "two"},
+		NamespaceSelector: selector("ns"), LabelSelector: selector("a"),
 		MatchLabelKeys: []string{"rev"}, MismatchLabelKeys: []string{"tenant"}}
 	node := corev1.NodeSelectorTerm{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd", "nvme"}}, {Key: "cores", Operator: "Gt", Values: []string{"4"}}},
-		MatchFields:      []corev1.NodeSelectorRequirement{{Key: nameField, Operator: "In", Values: []string{"n"}}}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: map[string]string{"app": "a", "rev": "7", "tenant": "t"}}}
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd",
+			"nvme"}}, {Key: "cores", Operator: "Gt", Values: []string{"4"}}},
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: nameField, Operator: "In", Values: []string{"n"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: map[string]string{"app": "a",
+		"rev": "7", "tenant": "t"}}}
 	pod.Spec = corev1.PodSpec{
 		NodeSelector: map[string]string{"arch": "arm", "os": "linux"}, Priority: &five, Overhead: amounts("10m", "1Mi"),
-		Tolerations: []corev1.Toleration{{Key: "k", Operator: "Equal", Value: "v", Effect: "NoSchedule"}, {Operator: "Exists"}},
-		Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: amounts("1", "1Gi")},
-			Ports: []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1", Protocol: "UDP"}, {ContainerPort: 9}}}},
-		InitContainers: []corev1.Container{{Name: "side", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: amounts("100m", "2Gi")},
-			Ports: []corev1.ContainerPort{{HostPort: 81}}}, {Name: "setup", Resources: corev1.ResourceRequirements{Requests: amounts("3", "5Gi")}}},
+		Tolerations: []corev1.Toleration{{Key: "k", Operator: "Equal", Value: "v", Effect: "NoSchedule"},
+			{Operator: "Exists"}},
+		Containers: []corev1.Container{{Name: "main",
+			Resources: corev1.ResourceRequirements{Requests: amounts("1", "1Gi")},
+			Ports: []corev1.ContainerPort{{HostPort: 80, HostIP: "10.0.0.1", Protocol: "UDP"},
+				{ContainerPort: 9}}}},
+		InitContainers: []corev1.Container{{Name: "side", RestartPolicy: &always,
+			Resources: corev1.ResourceRequirements{Requests: amounts("100m", "2Gi")},
+			Ports:     []corev1.ContainerPort{{HostPort: 81}}},
+			{Name: "setup", Resources: corev1.ResourceRequirements{Requests: amounts("3", "5Gi")}}},
 		ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
 		Affinity: &corev1.Affinity{
 			NodeAffinity: &corev1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution:  &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{node, node}},
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 3, Preference: node}}},
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{node, node}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 3,
+					Preference: node}}},
 			PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 4, PodAffinityTerm: term}}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 4,
+					PodAffinityTerm: term}}},
 			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 5, PodAffinityTerm: term}}},
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 5,
+					PodAffinityTerm: term}}},
 		},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "DoNotSchedule", LabelSelector: selector("a"), MatchLabelKeys: []string{"rev"}, MinDomains: &two, NodeAffinityPolicy: &ignore, NodeTaintsPolicy: &honor},
-			{MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: "ScheduleAnyway", LabelSelector: selector("b"), MinDomains: &one}},
+			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "DoNotSchedule", LabelSelector: selector("a"),
+				MatchLabelKeys: []string{"rev"}, MinDomains: &two, NodeAffinityPolicy: &ignore,
+				NodeTaintsPolicy: &honor},
+			{MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: "ScheduleAnyway", LabelSelector: selector("b"),
+				MinDomains: &one}},
 	}
 	pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-		{Name: "main", AllocatedResources: amounts("2", "3Gi"), Resources: &corev1.ResourceRequirements{Requests: amounts("2500m", "2Gi")}}},
-		Conditions: []corev1.PodCondition{{Type: corev1.PodResizePending, Status: "True", Reason: corev1.PodReasonDeferred}}}
+		{Name: "main", AllocatedResources: amounts("2", "3Gi"),
+			Resources: &corev1.ResourceRequirements{Requests: amounts("2500m", "2Gi")}}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodResizePending, Status: "True",
+			Reason: corev1.PodReasonDeferred}}}
 	return pod
 }
 
@@ -61,7 +78,8 @@ func richPod() *corev1.Pod {
 func TestShapeMissesNothing(t *testing.T) {
 	b, _ := newBook()
 	look := func(pod *corev1.Pod) (shape []byte, key string) {
-		return slices.Clone(b.keyWriter.podKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)), b.readSpec(&pod.ObjectMeta, &pod.Spec, &pod.Status).key()
+		return slices.Clone(b.keyWriter.podKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)), b.readSpec(&pod.ObjectMeta,
+			&pod.Spec, &pod.Status).key()
 	}
 	changed := 0
 	for seed := range int64(4000) {
@@ -135,7 +153,8 @@ func changeValue(r *rand.Rand, v any) (next any, ok bool) {
 	}
 	switch v := v.(type) {
 	case string:
-		return pick(r, []string{v + "1", "NotIn", "In", "Exists", "4", "Infeasible", "Always", "Ignore", "Honor", "ScheduleAnyway", "NoExecute"}), true
+		return pick(r, []string{v + "1", "NotIn", "In", "Exists", "4", "Infeasible", "Always", "Ignore", "Honor",
+			"ScheduleAnyway", "NoExecute"}), true
 	case int64:
 		return v + 1, true
 	case bool:

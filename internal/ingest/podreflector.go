@@ -9,11 +9,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// FollowPods feeds the book with pods until the context ends. They don't go through the cache that the other kinds share:
-// nobody reads a pod again once it is in the book, and a copy of each would be most of the program's memory.
+// FollowPods feeds the book with pods until the context ends. They don't go through the cache that the other kinds
+// share: nobody reads a pod again once it is in the book, and a copy of each would be most of the program's memory.
 func (b *Book) FollowPods(ctx context.Context, pods toolscache.ListerWatcher) {
 	store := &podStore{book: b}
-	toolscache.NewReflectorWithOptions(newCurrentLister(pods), &corev1.Pod{}, store, toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	toolscache.NewReflectorWithOptions(newCurrentLister(pods), &corev1.Pod{}, store,
+		toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
 // signal is given once.
@@ -61,7 +62,8 @@ func (s *podStore) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("a pod was expected, not %T", obj)
 	}
-	_ = s.book.contain("the end of pod "+pod.Namespace+"/"+pod.Name, func() { s.book.DeletePod(pod) }) // it has been told
+	// it has been told
+	_ = s.book.contain("the end of pod "+pod.Namespace+"/"+pod.Name, func() { s.book.DeletePod(pod) })
 	return nil
 }
 
@@ -87,7 +89,8 @@ func (s *podStore) Replace(list []any, _ string) error {
 // Resync is for stores that hand out what they have again.
 func (s *podStore) Resync() error { return nil }
 
-// removePodsExcept takes in that all other pods are gone. One that can't be removed keeps no other; its failure is told.
+// removePodsExcept takes in that all other pods are gone. One that can't be removed keeps no other; its failure is
+// told.
 func (b *Book) removePodsExcept(there map[string]bool) {
 	for _, uid := range b.podsExcept(there) {
 		_ = b.contain("the end of pod "+uid, func() { b.removePod(uid) })

@@ -9,12 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A list tells of pods that came and went while the watch was broken; one that was made anew under the same name is another.
+// A list tells of pods that came and went while the watch was broken; one that was made anew under the same name is
+// another.
 func TestAListReplacesThePodsThatWereKnown(t *testing.T) {
 	b, _ := newBook()
 	store := &podStore{book: b}
 	pod := func(name, uid string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uid), ResourceVersion: "1"}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uid),
+			ResourceVersion: "1"}}
 	}
 	for _, p := range []*corev1.Pod{pod("stays", "1"), pod("goes", "2"), pod("anew", "3")} {
 		if err := store.Add(p); err != nil {

@@ -18,8 +18,8 @@ import (
 // mostChoices bounds in how many ways a pod's volumes can be combined; beyond it the rest is left out.
 const mostChoices = 256
 
-// podVolumes is a pod with volumes: what its class is made from, to make it anew when claims, volumes or storage classes
-// change.
+// podVolumes is a pod with volumes: what its class is made from, to make it anew when claims, volumes or storage
+// classes change.
 type podVolumes struct {
 	namespace, uid string
 	base           *classSpec // without the volumes
@@ -33,7 +33,8 @@ type derivedKey struct {
 	text string
 }
 
-// readPodVolumes gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock is held.
+// readPodVolumes gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock
+// is held.
 func (b *Book) readPodVolumes(p *cluster.Pod, pod *corev1.Pod) {
 	base := b.specWithDefaults(p, pod)
 	sources := sourcesOf(pod)
@@ -96,11 +97,12 @@ func (b *Book) applyVolumes(p *cluster.Pod, v *podVolumes) {
 	}
 }
 
-// refreshAtOnce is how many volumes are looked at again at once when something changes that they depend on. If there are more, the
-// next snapshot does it, for all that has changed until then.
+// refreshAtOnce is how many volumes are looked at again at once when something changes that they depend on. If there
+// are more, the next snapshot does it, for all that has changed until then.
 const refreshAtOnce = 256
 
-// refreshVolumes gives pods their class anew after something has changed that their volumes depend on. The lock is held.
+// refreshVolumes gives pods their class anew after something has changed that their volumes depend on. The lock is
+// held.
 func (b *Book) refreshVolumes(uids []string) {
 	work := 0
 	for _, uid := range uids {
@@ -141,7 +143,8 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 		}
 		p := *old
 		anew(&p)
-		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.ExclusiveVolumes, old.ExclusiveVolumes) && slices.Equal(p.UnboundClaims, old.UnboundClaims) &&
+		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.ExclusiveVolumes,
+			old.ExclusiveVolumes) && slices.Equal(p.UnboundClaims, old.UnboundClaims) &&
 			slices.EqualFunc(p.VolumePlaces, old.VolumePlaces, cluster.VolumePlace.Equal) {
 			continue
 		}
@@ -174,7 +177,8 @@ func (b *Book) specWithVolumes(base *classSpec, n *volumeNeeds) *classSpec {
 	case len(terms) > 0 && read:
 		r.ownTerms, r.terms = base.terms, terms
 	case !read:
-		r.unsupported = append(r.unsupported, "volumes whose places can be combined in too many ways to be read; use fewer volumes, or volumes with fewer places")
+		r.unsupported = append(r.unsupported, "volumes whose places can be combined in too many ways to be read; use "+
+			"fewer volumes, or volumes with fewer places")
 	case len(n.problems) == 0:
 		r.unsupported = append(r.unsupported, "volumes that can't be had together where the pod may run")
 	}
@@ -198,8 +202,8 @@ func (n *volumeNeeds) counts() map[string]int64 {
 // maxCombineSteps bounds how many demands are looked at while the alternatives of volumes are combined.
 const maxCombineSteps = 200_000
 
-// terms combines a pod's alternatives with those of its volumes; none if nothing is left. It is not done if that would be too
-// much work.
+// terms combines a pod's alternatives with those of its volumes; none if nothing is left. It is not done if that would
+// be too much work.
 func (n *volumeNeeds) terms(base []require.Set) (terms []require.Set, done bool) {
 	steps := 0
 	type combination struct {
@@ -247,7 +251,8 @@ func (n *volumeNeeds) terms(base []require.Set) (terms []require.Set, done bool)
 	return mergeTerms(out), true
 }
 
-// distinctChoices are the lists of choices without those that say again what another says: claims of one storage class mostly do.
+// distinctChoices are the lists of choices without those that say again what another says: claims of one storage class
+// mostly do.
 func (n *volumeNeeds) distinctChoices() []volumeChoices {
 	if len(n.choices) < 2 {
 		return n.choices
@@ -255,7 +260,8 @@ func (n *volumeNeeds) distinctChoices() []volumeChoices {
 	var out []volumeChoices
 	seen := make(map[string]bool)
 	for _, list := range n.choices {
-		if !slices.ContainsFunc(list.choices, func(c volumeChoice) bool { return c.volume != "" }) { // each volume can be had once
+		if !slices.ContainsFunc(list.choices, func(c volumeChoice) bool { return c.volume != "" }) {
+			// each volume can be had once
 			if seen[list.text] {
 				continue
 			}
@@ -266,8 +272,8 @@ func (n *volumeNeeds) distinctChoices() []volumeChoices {
 	return out
 }
 
-// mergeTerms joins alternatives that differ in the listed values of one key only, and drops repeated ones: a claim that any of
-// a hundred volumes suits, each on its own node, is one alternative with a hundred names.
+// mergeTerms joins alternatives that differ in the listed values of one key only, and drops repeated ones: a claim that
+// any of a hundred volumes suits, each on its own node, is one alternative with a hundred names.
 func mergeTerms(sets []require.Set) []require.Set {
 	if len(sets) < 2 {
 		return sets

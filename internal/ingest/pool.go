@@ -25,8 +25,8 @@ type poolEntry struct {
 	windows []window // by budget
 }
 
-// SetPool takes in a NodePool as the API server shows it. Most changes are of its status, which we write ourselves: the rest is not
-// read again then.
+// SetPool takes in a NodePool as the API server shows it. Most changes are of its status, which we write ourselves: the
+// rest is not read again then.
 func (b *Book) SetPool(pool *v1.NodePool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,12 +49,14 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 	b.putPool(e)
 }
 
-// hasSameSpec reports whether a NodePool differs in nothing but its status from what was read. A limit that could not be counted is
-// read again.
+// hasSameSpec reports whether a NodePool differs in nothing but its status from what was read. A limit that could not
+// be counted is read again.
 func (e *poolEntry) hasSameSpec(pool *v1.NodePool) bool {
 	old := e.object
-	return old != pool && old.UID == pool.UID && old.Generation == pool.Generation && (old.DeletionTimestamp != nil) == (pool.DeletionTimestamp != nil) &&
-		e.pool.Limits.Broken == "" && maps.Equal(old.Annotations, pool.Annotations) && reflect.DeepEqual(&old.Spec, &pool.Spec)
+	return old != pool && old.UID == pool.UID && old.Generation == pool.Generation &&
+		(old.DeletionTimestamp != nil) == (pool.DeletionTimestamp != nil) &&
+		e.pool.Limits.Broken == "" && maps.Equal(old.Annotations, pool.Annotations) && reflect.DeepEqual(&old.Spec,
+		&pool.Spec)
 }
 
 // readPool reads all of a NodePool but its budgets and its status. The lock is held.
@@ -101,7 +103,8 @@ func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 	return p
 }
 
-// readBudgets reads the pool's budgets. What old has found out about the times at which they hold is kept if they are the same.
+// readBudgets reads the pool's budgets. What old has found out about the times at which they hold is kept if they are
+// the same.
 func (e *poolEntry) readBudgets(old *poolEntry) {
 	budgets := e.object.Spec.Disruption.Budgets
 	if old != nil && reflect.DeepEqual(old.object.Spec.Disruption.Budgets, budgets) {
@@ -133,7 +136,8 @@ func (b *Book) putPool(e *poolEntry) {
 	switch {
 	case old == nil || !reflect.DeepEqual(placementPart(old.pool), placementPart(e.pool)):
 		b.noteAndWake(changesRoom)
-	case !reflect.DeepEqual(old.object.Spec.Disruption, e.object.Spec.Disruption), !reflect.DeepEqual(old.pool.Overrides, e.pool.Overrides):
+	case !reflect.DeepEqual(old.object.Spec.Disruption, e.object.Spec.Disruption),
+		!reflect.DeepEqual(old.pool.Overrides, e.pool.Overrides):
 		b.noteAndWake(changesDisruption)
 	case settled || !reflect.DeepEqual(old.pool, e.pool):
 		b.noteAndWake(noChange)
@@ -143,7 +147,8 @@ func (b *Book) putPool(e *poolEntry) {
 // placementPart is the part of a pool that decides where pods go.
 func placementPart(p *cluster.Pool) cluster.Pool {
 	out := *p
-	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "", cluster.NillableDuration{}
+	out.Status, out.Budgets, out.Policy, out.ConsolidateAfter = cluster.PoolStatus{}, nil, "",
+		cluster.NillableDuration{}
 	out.Replicas, out.Timeouts = 0, cluster.Timeouts{}
 	out.WrittenHash, out.Overrides = cluster.TemplateHash{}, cluster.DisruptionOverrides{}
 	return out
@@ -205,7 +210,8 @@ func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
 func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	p := *e.pool
 	p.NodeClass = b.nodeClassNow(p.Template.NodeClass)
-	if until := e.object.CreationTimestamp.Add(nodeClassWait); p.NodeClass.Reason == classNotFound && now.Before(until) {
+	if until := e.object.CreationTimestamp.Add(nodeClassWait); p.NodeClass.Reason == classNotFound &&
+		now.Before(until) {
 		p.NodeClass.Pending, p.NodeClass.Until = true, until
 	}
 	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
@@ -235,13 +241,15 @@ const (
 func (b *Book) nodeClassNow(ref cluster.ClassRef) cluster.NodeClassState {
 	if !b.nodeClassKinds[cluster.ClassRef{Group: ref.Group, Kind: ref.Kind}] { // it is unreadable: see isOthers
 		return cluster.NodeClassState{Reason: "NodeClassNotSupported", Message: fmt.Sprintf(
-			"spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it to %s", b.knownKinds())}
+			"spec.template.spec.nodeClassRef does not say of which group and kind the NodeClass is; correct it to %s",
+			b.knownKinds())}
 	}
 	state, found := b.nodeClasses[ref]
 	if !found {
 		return cluster.NodeClassState{
-			Reason:  classNotFound,
-			Message: fmt.Sprintf("%s %q was not found; create it or correct spec.template.spec.nodeClassRef.name", ref.Kind, ref.Name),
+			Reason: classNotFound,
+			Message: fmt.Sprintf("%s %q was not found; create it or correct spec.template.spec.nodeClassRef.name",
+				ref.Kind, ref.Name),
 		}
 	}
 	return state

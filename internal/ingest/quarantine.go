@@ -43,7 +43,8 @@ type quarantinedFailure struct {
 
 func newQuarantined() quarantined {
 	return quarantined{
-		classes: make(map[string]*quarantinedFailure), claims: make(map[string]*quarantinedFailure), partsOut: make(map[cluster.Part]*quarantinedFailure),
+		classes: make(map[string]*quarantinedFailure), claims: make(map[string]*quarantinedFailure),
+		partsOut:      make(map[cluster.Part]*quarantinedFailure),
 		searchClasses: make(map[string]*quarantinedFailure), searchClaims: make(map[string]*quarantinedFailure),
 	}
 }
@@ -63,7 +64,8 @@ func (b *Book) Quarantine(q cluster.Quarantine) {
 }
 
 // addFailures takes failures in.
-func addFailures[K ~string](into map[K]*quarantinedFailure, more map[K]cluster.Failure, now time.Time, first, last time.Duration) {
+func addFailures[K ~string](into map[K]*quarantinedFailure, more map[K]cluster.Failure, now time.Time, first,
+	last time.Duration) {
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		f, have := more[key], into[key]
 		if have == nil && !f.Until.IsZero() && !now.Before(f.Until) {
@@ -88,7 +90,8 @@ func addFailures[K ~string](into map[K]*quarantinedFailure, more map[K]cluster.F
 	}
 }
 
-// dropOldestFailures forgets the oldest failures if there are too many: a tenth at a time, since it has to look at all of them.
+// dropOldestFailures forgets the oldest failures if there are too many: a tenth at a time, since it has to look at all
+// of them.
 func dropOldestFailures[K ~string](of map[K]*quarantinedFailure) {
 	if len(of) < mostQuarantined {
 		return

@@ -21,7 +21,8 @@ func TestQuarantineEndsAndGrows(t *testing.T) {
 		t.Error("nobody is woken")
 	}
 	s := b.Snapshot()
-	if f := s.Quarantine.Classes["c"]; f.Message != "boom" || !f.Since.Equal(now) || f.Until.Sub(now) != firstQuarantine {
+	if f := s.Quarantine.Classes["c"]; f.Message != "boom" || !f.Since.Equal(now) ||
+		f.Until.Sub(now) != firstQuarantine {
 		t.Errorf("the class is left out as %+v", f)
 	}
 	if s.DemandRev <= before || s.SupplyRev <= before || s.RoomRev <= before {
@@ -64,7 +65,8 @@ func TestQuarantineIsBounded(t *testing.T) {
 	b := New(func() time.Time { return now }, validate.Labels{}, nil)
 	for i := range mostQuarantined + 10 {
 		now = now.Add(time.Microsecond)
-		b.Quarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{fmt.Sprint(i): {}}, Claims: map[string]cluster.Failure{fmt.Sprint(i): {}}})
+		b.Quarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{fmt.Sprint(i): {}},
+			Claims: map[string]cluster.Failure{fmt.Sprint(i): {}}})
 	}
 	b.Quarantine(cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Searching: {}}})
 	q := b.Snapshot().Quarantine

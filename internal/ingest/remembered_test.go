@@ -67,7 +67,8 @@ func TestRememberingChangesNothing(t *testing.T) {
 			}
 			provisioned++
 			if got, want := gist(&p.Placement), gist(&fresh.Placement); got != want {
-				t.Fatalf("seed %d, after\n%s\nwith the last plan:\n%s\nwithout:\n%s", seed, strings.Join(d.trail, "\n"), got, want)
+				t.Fatalf("seed %d, after\n%s\nwith the last plan:\n%s\nwithout:\n%s", seed, strings.Join(d.trail, "\n"),
+					got, want)
 			}
 			d.before = &p
 		}
@@ -79,11 +80,14 @@ func TestRememberingChangesNothing(t *testing.T) {
 
 func newDrama(seed int64) *drama {
 	b, c := bookWithPools("default")
-	d := &drama{r: rand.New(rand.NewSource(seed)), b: b, clock: c, pods: map[string]*corev1.Pod{}, nodes: map[string]bool{}}
+	d := &drama{r: rand.New(rand.NewSource(seed)), b: b, clock: c, pods: map[string]*corev1.Pod{},
+		nodes: map[string]bool{}}
 	var types []*cloudprovider.InstanceType
 	for _, cpu := range []string{"2", "4"} {
-		kind := &cloudprovider.InstanceType{Name: "t" + cpu, Labels: map[string][]string{cluster.InstanceTypeLabel: {"t" + cpu}},
-			Capacity: corev1.ResourceList{"cpu": apiresource.MustParse(cpu), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("20")}}
+		kind := &cloudprovider.InstanceType{Name: "t" + cpu,
+			Labels: map[string][]string{cluster.InstanceTypeLabel: {"t" + cpu}},
+			Capacity: corev1.ResourceList{"cpu": apiresource.MustParse(cpu), "memory": apiresource.MustParse("8Gi"),
+				"pods": apiresource.MustParse("20")}}
 		for _, zone := range []string{"a", "b"} {
 			kind.Offerings = append(kind.Offerings, cloudprovider.Offering{Price: 1, Available: true,
 				Labels: map[string]string{cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: "on-demand"}})
@@ -101,7 +105,8 @@ func (d *drama) note(format string, args ...any) {
 
 func (d *drama) setPool() {
 	p := pool("default")
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+		Name: "default"}
 	if d.r.Intn(3) > 0 {
 		p.Spec.Limits = corev1.ResourceList{"cpu": apiresource.MustParse(fmt.Sprint(2 * d.r.Intn(5)))}
 	}
@@ -136,8 +141,10 @@ func (d *drama) happen(step int) {
 		d.clock.tick(time.Duration(d.r.Intn(240)) * time.Second)
 		d.note("time passes")
 	case k == 9:
-		out := command.UnavailableOffering{Type: []string{"t2", "t4"}[d.r.Intn(2)], Zone: []string{"a", "b"}[d.r.Intn(2)], CapacityType: "on-demand"}
-		d.b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: d.b.now(), Unavailable: []command.UnavailableOffering{out}})
+		out := command.UnavailableOffering{Type: []string{"t2", "t4"}[d.r.Intn(2)],
+			Zone: []string{"a", "b"}[d.r.Intn(2)], CapacityType: "on-demand"}
+		d.b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: d.b.now(),
+			Unavailable: []command.UnavailableOffering{out}})
 		d.note("%v is sold out", out)
 	case k == 10 && d.before != nil:
 		d.begin()
@@ -170,9 +177,11 @@ func (d *drama) turnNode(name string) {
 	}
 	d.nodes[name] = true
 	d.b.SetNode(&corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.ZoneLabel: "a", cluster.HostnameLabel: name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cluster.ZoneLabel: "a",
+			cluster.HostnameLabel: name}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			"cpu": apiresource.MustParse("2"), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("20")}},
+			"cpu": apiresource.MustParse("2"), "memory": apiresource.MustParse("8Gi"),
+			"pods": apiresource.MustParse("20")}},
 	})
 	d.note("node %s comes", name)
 }

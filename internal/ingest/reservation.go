@@ -31,8 +31,8 @@ func reservationsOf(types []*cloudprovider.InstanceType) map[string]string {
 	return out
 }
 
-// countPinned counts, by reservation, the claims that will take an instance of it and that the provider had not launched when
-// it said how many are left. A claim that may use either of two counts for both. The lock is held.
+// countPinned counts, by reservation, the claims that will take an instance of it and that the provider had not
+// launched when it said how many are left. A claim that may use either of two counts for both. The lock is held.
 func (b *Book) countPinned(reservations map[string]string, told time.Time) map[string]int {
 	if len(reservations) == 0 {
 		return nil

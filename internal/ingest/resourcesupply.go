@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// resourceSupply is which resources can be had at all. What nobody has needs no dimension: a pod that asks for it can't be placed, and
-// the few dimensions are left to those who can.
+// resourceSupply is which resources can be had at all. What nobody has needs no dimension: a pod that asks for it can't
+// be placed, and the few dimensions are left to those who can.
 type resourceSupply struct {
 	sold    map[string]bool // by an instance type of some catalog
 	shownBy map[string]int  // how many lists of nodes and claims have some of it
@@ -25,7 +25,8 @@ func newResourceSupply() resourceSupply {
 	return resourceSupply{sold: make(map[string]bool), shownBy: make(map[string]int), yielded: make(map[string]bool)}
 }
 
-// isOffered reports whether a resource can be had. Volumes are counted by limits that somebody has set. The lock is held.
+// isOffered reports whether a resource can be had. Volumes are counted by limits that somebody has set. The lock is
+// held.
 func (b *Book) isOffered(name string) bool {
 	switch {
 	case strings.HasPrefix(name, resource.AttachPrefix):

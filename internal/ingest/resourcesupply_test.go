@@ -43,12 +43,14 @@ func TestInventedResourcesTakeNoDimension(t *testing.T) {
 	selling(b, "nvidia.com/gpu")
 	greedy := odd("greedy", "example.com/r0")
 	for i := range 12 {
-		greedy.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = apiresource.MustParse("1")
+		greedy.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] =
+			apiresource.MustParse("1")
 	}
 	b.SetPod(greedy)
 	b.SetPod(odd("honest", "nvidia.com/gpu"))
 	p := findPod(t, b, "greedy")
-	if len(p.Class.Unsupported) != 1 || !strings.Contains(p.Class.Unsupported[0], "no instance type and no node offers them") {
+	if len(p.Class.Unsupported) != 1 || !strings.Contains(p.Class.Unsupported[0], "no instance type and no node "+
+		"offers them") {
 		t.Errorf("the pod is told %q", p.Class.Unsupported)
 	}
 	honest := findPod(t, b, "honest")
@@ -69,7 +71,8 @@ func TestResourceThatAppearsIsCounted(t *testing.T) {
 	if p := findPod(t, b, "a"); len(p.Class.Unsupported) != 1 {
 		t.Fatalf("nobody offers it: %+v", p.Class)
 	}
-	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{"example.com/fpga": apiresource.MustParse("4")}}})
+	b.SetNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{"example.com/fpga": apiresource.MustParse("4")}}})
 	selling(b, "nvidia.com/gpu")
 	for uid, name := range map[string]string{"a": "example.com/fpga", "b": "nvidia.com/gpu"} {
 		p := findPod(t, b, uid)
@@ -123,7 +126,8 @@ func TestTooManyKindsOfResource(t *testing.T) {
 	selling(b, "nvidia.com/gpu")
 	p := odd("many", "nvidia.com/gpu")
 	for i := range mostResources + 1 {
-		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] = apiresource.MustParse("1")
+		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] =
+			apiresource.MustParse("1")
 	}
 	b.SetPod(p)
 	class := findPod(t, b, "many").Class

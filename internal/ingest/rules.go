@@ -78,7 +78,8 @@ func (r *ruleReader) affinity(terms []corev1.PodAffinityTerm) {
 	}
 	text := selectorsText(all)
 	for i := range terms {
-		rule := cluster.Rule{Kind: cluster.Affinity, TopologyKey: validate.NormalizeKey(terms[i].TopologyKey), Selectors: all}
+		rule := cluster.Rule{Kind: cluster.Affinity, TopologyKey: validate.NormalizeKey(terms[i].TopologyKey),
+			Selectors: all}
 		r.require(r.book.internKeyedRule(rule, text))
 	}
 }
@@ -93,8 +94,10 @@ func (r *ruleReader) podPreferences(kind cluster.RuleKind, terms []corev1.Weight
 
 func (r *ruleReader) require(rule *cluster.Rule) { r.rules = append(r.rules, rule) }
 
-func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTerm, selectors ...cluster.Selector) *cluster.Rule {
-	return r.book.internRule(cluster.Rule{Kind: kind, TopologyKey: validate.NormalizeKey(term.TopologyKey), Selectors: selectors})
+func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTerm,
+	selectors ...cluster.Selector) *cluster.Rule {
+	return r.book.internRule(cluster.Rule{Kind: kind, TopologyKey: validate.NormalizeKey(term.TopologyKey),
+		Selectors: selectors})
 }
 
 // termSelector says which pods an affinity term is about.
@@ -145,7 +148,8 @@ func (r *ruleReader) spread(c *corev1.TopologySpreadConstraint) {
 // spreadOver adds a topology spread constraint that counts the selected pods.
 func (r *ruleReader) spreadOver(c *corev1.TopologySpreadConstraint, s cluster.Selector) {
 	rule := cluster.Rule{
-		Kind: cluster.Spread, TopologyKey: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s}, MaxSkew: int(c.MaxSkew),
+		Kind: cluster.Spread, TopologyKey: validate.NormalizeKey(c.TopologyKey), Selectors: []cluster.Selector{s},
+		MaxSkew:     int(c.MaxSkew),
 		AnyNode:     c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
 		HonorTaints: c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
 	}
@@ -171,7 +175,8 @@ func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
 	for _, e := range in.MatchExpressions {
 		values, ok := require.Make(require.Operator(e.Operator), e.Values)
 		if !ok {
-			r.problems = append(r.problems, fmt.Sprintf("label selector with %s %s %s", e.Key, e.Operator, someOf(e.Values)))
+			r.problems = append(r.problems, fmt.Sprintf("label selector with %s %s %s", e.Key, e.Operator,
+				someOf(e.Values)))
 			return cluster.Selector{MatchesNone: true}
 		}
 		entries = append(entries, require.Entry{Key: e.Key, Values: values})
@@ -245,8 +250,8 @@ func selectorText(text *strings.Builder, s *cluster.Selector) {
 	fmt.Fprintf(text, ": (%s)", s.Labels)
 }
 
-// portsOf lists the ports of the host that a pod occupies: those of its containers and of the init containers that go on
-// running beside them.
+// portsOf lists the ports of the host that a pod occupies: those of its containers and of the init containers that go
+// on running beside them.
 func portsOf(spec *corev1.PodSpec) []cluster.Port {
 	var out []cluster.Port
 	add := func(list []corev1.ContainerPort) {
@@ -265,7 +270,8 @@ func portsOf(spec *corev1.PodSpec) []cluster.Port {
 		}
 	}
 	for i := range spec.InitContainers {
-		if c := &spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if c := &spec.InitContainers[i]; c.RestartPolicy != nil &&
+			*c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			add(c.Ports)
 		}
 	}

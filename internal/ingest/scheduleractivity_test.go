@@ -29,8 +29,12 @@ func TestSignsOfKubeScheduler(t *testing.T) {
 		{"something is said of a pod that waits", func(b *Book) { b.SetPod(said) }, true},
 		{"we name a node for it", func(b *Book) { b.SetPod(nominatedPod("a", "n")) }, false},
 		{"it loses the node that was named for it", func(b *Book) { b.SetPod(judgedPod("told")) }, true},
-		{"it is bound", func(b *Book) { b.SetPod(with(judgedPod("a"), func(p *corev1.Pod) { p.Spec.NodeName = "n" })) }, true},
-		{"a pod runs on", func(b *Book) { b.SetPod(with(judgedPod("old"), func(p *corev1.Pod) { p.Spec.NodeName = "n" })) }, false},
+		{"it is bound", func(b *Book) {
+			b.SetPod(with(judgedPod("a"), func(p *corev1.Pod) { p.Spec.NodeName = "n" }))
+		}, true},
+		{"a pod runs on", func(b *Book) {
+			b.SetPod(with(judgedPod("old"), func(p *corev1.Pod) { p.Spec.NodeName = "n" }))
+		}, false},
 		{"a node comes", func(b *Book) { b.SetNode(taintedNode("m", "x")) }, true},
 		{"a node opens", func(b *Book) { b.SetNode(taintedNode("n", "x")) }, true},
 		{"a node closes", func(b *Book) { b.SetNode(taintedNode("n", "x", "y", "z")) }, false},
@@ -74,8 +78,8 @@ func TestARushHasABeginning(t *testing.T) {
 	}
 }
 
-// TestANominationMayBeGoneBeforeItIsKnownToBeWritten: kube-scheduler takes it back so fast that the watch has shown both
-// before the answer to the write is there. It must not be waited for.
+// TestANominationMayBeGoneBeforeItIsKnownToBeWritten: kube-scheduler takes it back so fast that the watch has shown
+// both before the answer to the write is there. It must not be waited for.
 func TestANominationMayBeGoneBeforeItIsKnownToBeWritten(t *testing.T) {
 	b, clock := newBook()
 	b.SetPod(judgedPod("a"))
@@ -86,7 +90,8 @@ func TestANominationMayBeGoneBeforeItIsKnownToBeWritten(t *testing.T) {
 			b.SetPod(nominatedPod("a", "n"))
 			b.SetPod(judgedPod("a"))
 		}
-		b.Record(command.Outcome{Command: c, At: clock.now(), Writes: []command.Write{{Kind: command.KindPod, Name: "a", Nominated: true, Node: "n"}}})
+		b.Record(command.Outcome{Command: c, At: clock.now(), Writes: []command.Write{{Kind: command.KindPod, Name: "a",
+			Nominated: true, Node: "n"}}})
 		if busy := b.Snapshot().InFlight[c.Key()]; busy == taken {
 			t.Errorf("taken back: %v, under way: %v", taken, busy)
 		}

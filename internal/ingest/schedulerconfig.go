@@ -93,7 +93,8 @@ func readFullConfig(text string) ([]corev1.TopologySpreadConstraint, error) {
 		return nil, fmt.Errorf("kind: %q is not %s", full.Kind, schedulerKind)
 	}
 	if group, _, _ := strings.Cut(full.APIVersion, "/"); group != schedulerGroup {
-		return nil, fmt.Errorf("apiVersion: %q is not of %s; use for instance %s/v1", full.APIVersion, schedulerGroup, schedulerGroup)
+		return nil, fmt.Errorf("apiVersion: %q is not of %s; use for instance %s/v1", full.APIVersion, schedulerGroup,
+			schedulerGroup)
 	}
 	if len(full.Profiles) == 0 {
 		return nil, nil
@@ -135,7 +136,8 @@ func checkConstraints(path string, list []corev1.TopologySpreadConstraint) ([]co
 		}
 		p := pair{c.TopologyKey, c.WhenUnsatisfiable}
 		if seen[p] {
-			return nil, fmt.Errorf("%s: there is a constraint with topologyKey %s and whenUnsatisfiable %s already; remove one", at, p.key, p.when)
+			return nil, fmt.Errorf("%s: there is a constraint with topologyKey %s and whenUnsatisfiable %s already; "+
+				"remove one", at, p.key, p.when)
 		}
 		seen[p] = true
 		c.MatchLabelKeys = nil
@@ -152,16 +154,19 @@ func checkConstraint(at string, c *corev1.TopologySpreadConstraint) error {
 		return fmt.Errorf("%s.maxSkew: %d is too little; use 1 or more", at, c.MaxSkew)
 	}
 	if c.TopologyKey == "" {
-		return fmt.Errorf("%s.topologyKey: is empty; name a label of nodes, for instance %s", at, corev1.LabelTopologyZone)
+		return fmt.Errorf("%s.topologyKey: is empty; name a label of nodes, for instance %s", at,
+			corev1.LabelTopologyZone)
 	}
 	if problems := validation.IsQualifiedName(c.TopologyKey); len(problems) > 0 {
 		return fmt.Errorf("%s.topologyKey: %q is not a label: %s", at, c.TopologyKey, strings.Join(problems, "; "))
 	}
 	if c.WhenUnsatisfiable != corev1.DoNotSchedule && c.WhenUnsatisfiable != corev1.ScheduleAnyway {
-		return fmt.Errorf("%s.whenUnsatisfiable: %q is not one of DoNotSchedule, ScheduleAnyway", at, c.WhenUnsatisfiable)
+		return fmt.Errorf("%s.whenUnsatisfiable: %q is not one of DoNotSchedule, ScheduleAnyway", at,
+			c.WhenUnsatisfiable)
 	}
 	if c.LabelSelector != nil {
-		return fmt.Errorf("%s.labelSelector: must not be set, it follows from each pod's Services and owner; remove it", at)
+		return fmt.Errorf("%s.labelSelector: must not be set, it follows from each pod's Services and owner; remove it",
+			at)
 	}
 	if c.MinDomains != nil && *c.MinDomains < 1 {
 		return fmt.Errorf("%s.minDomains: %d is too little; use 1 or more, or leave it out", at, *c.MinDomains)
@@ -170,7 +175,8 @@ func checkConstraint(at string, c *corev1.TopologySpreadConstraint) error {
 		field string
 		value *corev1.NodeInclusionPolicy
 	}{{"nodeAffinityPolicy", c.NodeAffinityPolicy}, {"nodeTaintsPolicy", c.NodeTaintsPolicy}} {
-		if v := policy.value; v != nil && *v != corev1.NodeInclusionPolicyHonor && *v != corev1.NodeInclusionPolicyIgnore {
+		if v := policy.value; v != nil && *v != corev1.NodeInclusionPolicyHonor &&
+			*v != corev1.NodeInclusionPolicyIgnore {
 			return fmt.Errorf("%s.%s: %q is not one of Honor, Ignore", at, policy.field, *v)
 		}
 	}
@@ -180,7 +186,8 @@ func checkConstraint(at string, c *corev1.TopologySpreadConstraint) error {
 // oneLine writes a decoder's error in one line, without the names of the decoders that it went through.
 func oneLine(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	for _, noise := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: "} {
+	for _, noise := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ",
+		"while decoding JSON: ", "json: "} {
 		text = strings.ReplaceAll(text, noise, "")
 	}
 	return errors.New(text)

@@ -9,15 +9,21 @@ import (
 func TestSchedulerConfig(t *testing.T) {
 	const full = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":  {"", ""},
-		"comment":  {"# later\n", ""},
-		"no list":  {"podTopologySpread: {}", ""},
-		"one":      {"podTopologySpread: {defaultConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}", "zone 2 DoNotSchedule"},
-		"as JSON":  {`{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"a/b","whenUnsatisfiable":"ScheduleAnyway"}]}}`, "a/b 1 ScheduleAnyway"},
-		"policies": {"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, minDomains: 3, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}]}", "z 1 DoNotSchedule min 3 affinity Ignore taints Honor"},
-		"one key, both ways": {"podTopologySpread: {defaultConstraints: [{maxSkew: 3, topologyKey: z, whenUnsatisfiable: DoNotSchedule}, {maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]}",
+		"nothing": {"", ""},
+		"comment": {"# later\n", ""},
+		"no list": {"podTopologySpread: {}", ""},
+		"one": {"podTopologySpread: {defaultConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: " +
+			"DoNotSchedule}]}", "zone 2 DoNotSchedule"},
+		"as JSON": {`{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"a/b","whenUnsatisfiable":"ScheduleAnyway"}]}}`, "a/b 1 ScheduleAnyway"},
+		"policies": {"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: " +
+			"DoNotSchedule, minDomains: 3, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}]}",
+			"z 1 DoNotSchedule min 3 affinity Ignore taints Honor"},
+		"one key, both ways": {"podTopologySpread: {defaultConstraints: [{maxSkew: 3, topologyKey: z, " +
+			"whenUnsatisfiable: DoNotSchedule}, {maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}]}",
 			"z 3 DoNotSchedule, z 1 ScheduleAnyway"},
-		"kube-scheduler does not look at these": {"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, minDomains: 3, matchLabelKeys: [a]}]}", "z 1 ScheduleAnyway"},
+		"kube-scheduler does not look at these": {"podTopologySpread: {defaultConstraints: [{maxSkew: 1, " +
+			"topologyKey: z, whenUnsatisfiable: ScheduleAnyway, minDomains: 3, matchLabelKeys: [a]}]}",
+			"z 1 ScheduleAnyway"},
 		"whole": {full + `
 leaderElection: {leaderElect: true}
 parallelism: 16
@@ -36,10 +42,11 @@ profiles:
       - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}
 - schedulerName: other
 `, "topology.kubernetes.io/zone 1 DoNotSchedule"},
-		"whole, no profile":      {full, ""},
-		"whole, no such plugin":  {full + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {}}]}]", ""},
-		"whole, system defaults": {full + "profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultingType: System}}]}]", ""},
-		"whole, no args":         {full + "profiles: [{pluginConfig: [{name: PodTopologySpread}]}]", ""},
+		"whole, no profile":     {full, ""},
+		"whole, no such plugin": {full + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {}}]}]", ""},
+		"whole, system defaults": {full + "profiles: [{pluginConfig: [{name: PodTopologySpread, args: " +
+			"{defaultingType: System}}]}]", ""},
+		"whole, no args": {full + "profiles: [{pluginConfig: [{name: PodTopologySpread}]}]", ""},
 	} {
 		list, err := ReadSchedulerConfig(c.text)
 		if err != nil {
@@ -70,7 +77,8 @@ profiles:
 }
 
 func TestBadSchedulerConfigIsNamed(t *testing.T) {
-	const full = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: PodTopologySpread, args: "
+	const full = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: " +
+		"[{pluginConfig: [{name: PodTopologySpread, args: "
 	one := func(fields string) string { return "podTopologySpread: {defaultConstraints: [{" + fields + "}]}" }
 	const good = "maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule"
 	const at = "podTopologySpread.defaultConstraints[0]."
@@ -87,8 +95,10 @@ func TestBadSchedulerConfigIsNamed(t *testing.T) {
 		one("maxSkew: -1"):            at + "maxSkew: -1 is too little",
 		one("maxSkew: 1"):             at + "topologyKey: is empty",
 		one(good + ", minDomains: 0"): at + "minDomains: 0 is too little",
-		one("maxSkew: 1, topologyKey: a b, whenUnsatisfiable: DoNotSchedule"):   at + `topologyKey: "a b" is not a label`,
-		one("maxSkew: 1, topologyKey: z"):                                       at + `whenUnsatisfiable: "" is not one of DoNotSchedule, ScheduleAnyway`,
+		one("maxSkew: 1, topologyKey: a b, whenUnsatisfiable: DoNotSchedule"): at +
+			`topologyKey: "a b" is not a label`,
+		one("maxSkew: 1, topologyKey: z"): at +
+			`whenUnsatisfiable: "" is not one of DoNotSchedule, ScheduleAnyway`,
 		one("maxSkew: 1, topologyKey: z, whenUnsatisfiable: Never"):             at + `whenUnsatisfiable: "Never"`,
 		one(good + ", labelSelector: {}"):                                       at + "labelSelector: must not be set",
 		one(good + ", nodeAffinityPolicy: honor"):                               at + `nodeAffinityPolicy: "honor"`,

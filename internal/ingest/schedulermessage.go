@@ -13,8 +13,9 @@ import (
 const (
 	// longestMessage is how many bytes are kept of what others say about a pod.
 	longestMessage = 256
-	// messageSettled is for how long kube-scheduler must have had nothing else to say about the pods that wait for a node that is open, until
-	// its words are taken for the reason why none is there. It looks at a pod again within ten seconds of a change of a node.
+	// messageSettled is for how long kube-scheduler must have had nothing else to say about the pods that wait for a
+	// node that is open, until its words are taken for the reason why none is there. It looks at a pod again within ten
+	// seconds of a change of a node.
 	messageSettled = 30 * time.Second
 	// endField is how the fields of a pod name the condition that it has to end.
 	endField = `"k:{\"type\":\"DisruptionTarget\"}"`
@@ -26,8 +27,8 @@ type schedulerMessage struct {
 	since time.Time
 }
 
-// noteSchedulerMessage notes what kube-scheduler says of a pod. It stands beside the pod: a count of nodes that differs is no reason to plan. The lock
-// is held.
+// noteSchedulerMessage notes what kube-scheduler says of a pod. It stands beside the pod: a count of nodes that differs
+// is no reason to plan. The lock is held.
 func (b *Book) noteSchedulerMessage(p *cluster.Pod, refused bool, message string) {
 	if !refused || message == "" || p.Node != "" {
 		delete(b.schedulerMessages, p.UID)
@@ -87,7 +88,8 @@ func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
 	}
 	for i := range t.owners {
 		if outcome := &t.owners[i]; outcome.Owner == b.workloadOf(p) {
-			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: authorOf(pod.ManagedFields, wroteEnd), Message: shortText(message)}
+			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: authorOf(pod.ManagedFields, wroteEnd),
+				Message: shortText(message)}
 		}
 	}
 }
@@ -95,8 +97,8 @@ func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
 // ownerAndClass are the pods of an owner and a class.
 type ownerAndClass struct{ owner, class string }
 
-// schedulerMessages is what kube-scheduler says of such pods: the newest words, since when, and since when at least it says what it says of the
-// others. It is silent if it has said nothing of one of them.
+// schedulerMessages is what kube-scheduler says of such pods: the newest words, since when, and since when at least it
+// says what it says of the others. It is silent if it has said nothing of one of them.
 type schedulerMessages struct {
 	text           string
 	oldest, newest time.Time
@@ -115,15 +117,17 @@ func (ur *usageReview) addMessage(p *cluster.Pod) {
 	ur.messages[of] = h
 }
 
-// refusedByScheduler is what kube-scheduler says of the pods of an owner that wait for a node, if it has spoken of each of them anew
-// since the node opened and has had nothing else to say for a while; empty if not. Had it only been slow, a pod would be there.
+// refusedByScheduler is what kube-scheduler says of the pods of an owner that wait for a node, if it has spoken of each
+// of them anew since the node opened and has had nothing else to say for a while; empty if not. Had it only been slow,
+// a pod would be there.
 func (ur *usageReview) refusedByScheduler(c *cluster.Claim, owner string) string {
 	var newest schedulerMessages
 	for _, seat := range c.Seats {
 		h, waits := ur.messages[ownerAndClass{owner, seat.Class}]
 		switch {
 		case !waits:
-		case h.silent || !h.oldest.After(c.Condition(cluster.Initialized).Since) || ur.s.Now.Before(h.newest.Add(messageSettled)):
+		case h.silent || !h.oldest.After(c.Condition(cluster.Initialized).Since) ||
+			ur.s.Now.Before(h.newest.Add(messageSettled)):
 			return ""
 		case h.newest.After(newest.newest):
 			newest = h

@@ -44,7 +44,8 @@ func TestWhoKeepsPodsAwayIsNamed(t *testing.T) {
 	}{
 		{"a label that changed", func(n *corev1.Node) {
 			n.Labels["tier"] = "tin"
-			n.ManagedFields = []metav1.ManagedFieldsEntry{kubelet, wrote("kubectl-label", `{"f:metadata":{"f:labels":{"f:tier":{}}}}`)}
+			n.ManagedFields = []metav1.ManagedFieldsEntry{kubelet,
+				wrote("kubectl-label", `{"f:metadata":{"f:labels":{"f:tier":{}}}}`)}
 		}, cluster.CauseLabel, "kubectl-label"},
 		{"a label that was taken away", func(n *corev1.Node) {
 			delete(n.Labels, "tier")
@@ -52,7 +53,8 @@ func TestWhoKeepsPodsAwayIsNamed(t *testing.T) {
 		}, cluster.CauseLabel, ""},
 		{"allocatable that shrank", func(n *corev1.Node) {
 			n.Status.Allocatable[corev1.ResourceCPU] = quantity("0")[corev1.ResourceCPU]
-			n.ManagedFields = []metav1.ManagedFieldsEntry{kubelet, wrote("cpu-taker", `{"f:status":{"f:allocatable":{"f:cpu":{}}}}`)}
+			n.ManagedFields = []metav1.ManagedFieldsEntry{kubelet,
+				wrote("cpu-taker", `{"f:status":{"f:allocatable":{"f:cpu":{}}}}`)}
 		}, cluster.CauseShrunk, "cpu-taker"},
 		{"fields that can't be read", func(n *corev1.Node) {
 			n.Labels["tier"] = "tin"
@@ -86,7 +88,8 @@ func TestWhyPodsHadToLeaveIsNamed(t *testing.T) {
 	ending := func(p *corev1.Pod) {
 		started := metav1.NewTime(l.c.now())
 		p.Spec.NodeName, p.Status.Phase, p.Status.StartTime = "n2", corev1.PodRunning, &started
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "PreemptionByScheduler",
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason:  "PreemptionByScheduler",
 			Message: "default-scheduler: preempting to accommodate a higher priority pod"}}
 		p.ManagedFields = []metav1.ManagedFieldsEntry{
 			wrote("kubelet", `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{}}}}`),
@@ -118,7 +121,8 @@ func TestTheSchedulersOwnWordsAreTheCauseWhereNothingElseIs(t *testing.T) {
 	l.c.tick(10 * time.Minute)
 	l.expect("it has not looked since the node opened", "none")
 	message := "0/2 nodes are available: 2 node(s) had no free ring."
-	l.waits("p1", "rs", says(message+" preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."))
+	l.waits("p1", "rs", says(message+" preemption: 0/2 nodes are available: 2 No preemption victims found for "+
+		"incoming pod."))
 	l.c.tick(time.Minute)
 	l.expect("it has not looked at the second", "none")
 	l.waits("p2", "rs", says(message))
@@ -143,7 +147,8 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	l := newLab(t)
 	l.waits("p1", "rs", says(strings.Repeat("é\n", 100_000)))
 	got := l.b.schedulerMessages["p1"].text
-	if len(got) > longestMessage || !strings.HasSuffix(got, "...") || strings.Contains(got, "\n") || !strings.HasPrefix(got, "é é") {
+	if len(got) > longestMessage || !strings.HasSuffix(got, "...") || strings.Contains(got, "\n") ||
+		!strings.HasPrefix(got, "é é") {
 		t.Errorf("%d bytes are kept: %q", len(got), got)
 	}
 }
@@ -152,7 +157,8 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 func TestAPortThatIsTakenIsNamed(t *testing.T) {
 	l := newLab(t)
 	ports := func(p *corev1.Pod) {
-		p.Spec.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 8080, ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}}
+		p.Spec.Containers = []corev1.Container{{Name: "main", Ports: []corev1.ContainerPort{{HostPort: 8080,
+			ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}}}
 	}
 	l.waits("p1", "rs", ports)
 	l.made("n1", "p1", 1)

@@ -7,36 +7,38 @@ import (
 	"time"
 )
 
-// ServerClock tells the API server's time. Times in objects are that clock's (when a NodeClaim was made, when it was deleted), and ours may
-// be hours away from it: compared with ours, each new NodeClaim would be too old at once, or a node past its life. Every answer of the
-// API server says what time it is there, to the second. Between answers the time goes on by a steady clock, so that it does not
-// matter if somebody sets ours.
+// ServerClock tells the API server's time. Times in objects are that clock's (when a NodeClaim was made, when it was
+// deleted), and ours may be hours away from it: compared with ours, each new NodeClaim would be too old at once, or a
+// node past its life. Every answer of the API server says what time it is there, to the second. Between answers the
+// time goes on by a steady clock, so that it does not matter if somebody sets ours.
 type ServerClock struct {
 	// Wall is our own clock, which somebody may set; Steady is time that only passes.
 	Wall   func() time.Time
 	Steady func() time.Duration
-	// Stepped is told, once, that the server's clock has been set by more than sameClock while this one ran. What is remembered goes by the
-	// time before, so the process has to begin anew. Nil if nobody wants to know.
+	// Stepped is told, once, that the server's clock has been set by more than sameClock while this one ran. What is
+	// remembered goes by the time before, so the process has to begin anew. Nil if nobody wants to know.
 	Stepped func(by time.Duration)
 
 	mu             sync.Mutex
 	known, settled bool
-	// start is what time it was at the server when Steady was zero; span is between which times it must have been by all answers that
-	// agree with each other.
+	// start is what time it was at the server when Steady was zero; span is between which times it must have been by
+	// all answers that agree with each other.
 	start time.Time
 	span  timeSpan
-	// other is what answers say that contradict it, votes is how many of them in a row agree with each other, and since is when the
-	// first came.
+	// other is what answers say that contradict it, votes is how many of them in a row agree with each other, and since
+	// is when the first came.
 	other timeSpan
 	votes int
 	since time.Duration
 }
 
 const (
-	// sameClock is by how much an answer may contradict the ones before and be believed at once: clocks are put right by less all the time.
+	// sameClock is by how much an answer may contradict the ones before and be believed at once: clocks are put right
+	// by less all the time.
 	sameClock = 30 * time.Second
-	// enoughVotes is how many answers in a row must say the same to be believed if they say something else, and votesLast how long none
-	// may say otherwise once the clock is settled: one may come from a proxy, or from one of several API servers whose clock is wrong.
+	// enoughVotes is how many answers in a row must say the same to be believed if they say something else, and
+	// votesLast how long none may say otherwise once the clock is settled: one may come from a proxy, or from one of
+	// several API servers whose clock is wrong.
 	enoughVotes = 5
 	votesLast   = time.Minute
 )
@@ -83,8 +85,8 @@ func (c *ServerClock) Now() time.Time {
 	return c.start.Add(c.Steady())
 }
 
-// Observe takes in that the API server said what time it is, to the second, in answer to a request that was sent and answered at these
-// times of the steady clock.
+// Observe takes in that the API server said what time it is, to the second, in answer to a request that was sent and
+// answered at these times of the steady clock.
 func (c *ServerClock) Observe(date time.Time, sent, received time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +130,8 @@ func (c *ServerClock) overrule(now time.Duration) {
 	}
 }
 
-// Settle finds out what time it is at the API server before anything is remembered by it: it has it answered until the answers agree.
+// Settle finds out what time it is at the API server before anything is remembered by it: it has it answered until the
+// answers agree.
 func (c *ServerClock) Settle(answer func() error) error {
 	for range 2 * enoughVotes {
 		if err := answer(); err != nil {

@@ -19,7 +19,9 @@ type twoClocks struct {
 
 func newTwoClocks(skew time.Duration) *twoClocks {
 	c := &twoClocks{truth: time.Date(2026, 3, 2, 8, 0, 0, 700e6, time.UTC), skew: skew, lag: 20 * time.Millisecond}
-	c.ServerClock = &ServerClock{Wall: func() time.Time { return c.truth.Add(c.skew) }, Steady: func() time.Duration { return c.elapsed },
+	c.ServerClock = &ServerClock{Wall: func() time.Time {
+		return c.truth.Add(c.skew)
+	}, Steady: func() time.Duration { return c.elapsed },
 		Stepped: func(by time.Duration) { c.stepped = append(c.stepped, by) }}
 	return c
 }
@@ -103,8 +105,8 @@ func TestServerClockDoesNotBelieveTheOddAnswer(t *testing.T) {
 	}
 }
 
-// If the server's clock is put right by little that is followed. If it is set by much, and all answers say so for a minute, that is told
-// once: what is remembered goes by the time before.
+// If the server's clock is put right by little that is followed. If it is set by much, and all answers say so for a
+// minute, that is told once: what is remembered goes by the time before.
 func TestServerClockIsSet(t *testing.T) {
 	c := newTwoClocks(0)
 	c.settle(t, 0)

@@ -15,20 +15,24 @@ import (
 func TestSnapshotsShareClaimsUntilTheyChange(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	b := New(func() time.Time { return now }, validate.Labels{}, nil)
-	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", ResourceVersion: "1"}, Status: v1.NodeClaimStatus{ProviderID: "p", NodeName: "n"}}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "u", ResourceVersion: "1"},
+		Status: v1.NodeClaimStatus{ProviderID: "p", NodeName: "n"}}
 	b.SetClaim(claim)
 	first := b.Snapshot().Claims[0]
 	if again := b.Snapshot().Claims[0]; again != first {
 		t.Error("a claim that has not changed was copied")
 	}
-	b.Record(command.Outcome{Command: command.Terminate{Claim: "c", UID: "u", ProviderID: "p"}, At: now, InstanceGone: true})
+	b.Record(command.Outcome{Command: command.Terminate{Claim: "c", UID: "u", ProviderID: "p"}, At: now,
+		InstanceGone: true})
 	ended := b.Snapshot().Claims[0]
 	if first.InstanceGone || !ended.InstanceGone {
-		t.Errorf("the instance is gone: %t in the first snapshot, %t in the next", first.InstanceGone, ended.InstanceGone)
+		t.Errorf("the instance is gone: %t in the first snapshot, %t in the next", first.InstanceGone,
+			ended.InstanceGone)
 	}
 	b.podEvents["n"] = now
 	if joined := b.Snapshot().Claims[0]; !joined.LastPodEvent.Equal(now) || !ended.LastPodEvent.IsZero() {
-		t.Errorf("the last event of a pod is %s, and %s in the snapshot before", joined.LastPodEvent, ended.LastPodEvent)
+		t.Errorf("the last event of a pod is %s, and %s in the snapshot before", joined.LastPodEvent,
+			ended.LastPodEvent)
 	}
 	claim = claim.DeepCopy()
 	claim.Annotations = map[string]string{v1.DoNotDisruptAnnotationKey: "true"}

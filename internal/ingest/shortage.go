@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// ShortageBackoff says how long an offering is left alone that the cloud could not sell: First after the first refusal, twice as
-// long after each further one, at most Most.
+// ShortageBackoff says how long an offering is left alone that the cloud could not sell: First after the first refusal,
+// twice as long after each further one, at most Most.
 type ShortageBackoff struct{ First, Most time.Duration }
 
 // defaultShortageBackoff is what holds if nobody says anything else.
@@ -18,7 +18,8 @@ func defaultShortageBackoff() ShortageBackoff {
 	return ShortageBackoff{First: 30 * time.Second, Most: 15 * time.Minute}
 }
 
-// SetShortageBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is taken in.
+// SetShortageBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is
+// taken in.
 func (b *Book) SetShortageBackoff(backoff ShortageBackoff) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,8 +42,8 @@ type shortage struct {
 	advice    string // what people could do about the last refusal, if anything
 }
 
-// refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut, another
-// refusal is no news.
+// refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut,
+// another refusal is no news.
 func (s *shortage) refuse(k ShortageBackoff, at time.Time, why string) (news bool) {
 	if s.refusals > 0 && at.Before(s.until) {
 		return false
@@ -152,7 +153,8 @@ func worse(a, b offeringState) offeringState {
 func stateOf(unavailable map[command.UnavailableOffering]offeringState, of command.UnavailableOffering) offeringState {
 	worst := unavailable[of]
 	for _, wide := range []command.UnavailableOffering{
-		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within}, {Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
+		{Zone: of.Zone, CapacityType: of.CapacityType, Within: of.Within},
+		{Type: of.Type, CapacityType: of.CapacityType, Within: of.Within},
 		{CapacityType: of.CapacityType, Within: of.Within},
 	} {
 		worst = worse(worst, unavailable[wide])
@@ -160,8 +162,9 @@ func stateOf(unavailable map[command.UnavailableOffering]offeringState, of comma
 	return worst
 }
 
-// Unavailable says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim names types and zones,
-// and any of its types in any of its zones will do for its pods, also one that no plan would choose now: the provider asks.
+// Unavailable says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim
+// names types and zones, and any of its types in any of its zones will do for its pods, also one that no plan would
+// choose now: the provider asks.
 func (b *Book) Unavailable() func(cloudprovider.OfferingRef) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -203,8 +206,8 @@ func (s *shortage) state() offeringState {
 	return offeringState{notAvailable, s.advice}
 }
 
-// unavailableNow is what is held against which offerings. Nobody writes to it: until something changes all get the same, be they
-// pools or hundreds of launches. The lock is held.
+// unavailableNow is what is held against which offerings. Nobody writes to it: until something changes all get the
+// same, be they pools or hundreds of launches. The lock is held.
 func (b *Book) unavailableNow() map[command.UnavailableOffering]offeringState {
 	if b.unavailable != nil && b.sameUnavailable(b.unavailable) {
 		return b.unavailable

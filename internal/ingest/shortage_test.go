@@ -18,9 +18,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// TestShortageBacksOffAndIsForgiven tells stories of one offering: r is a refusal, +30s lets time pass, and what follows
-// an equals sign is how long the offering is shut from then on; "trial" if it may be bought as a probe, "free" if
-// nothing is held against it.
+// TestShortageBacksOffAndIsForgiven tells stories of one offering: r is a refusal, +30s lets time pass, and what
+// follows an equals sign is how long the offering is shut from then on; "trial" if it may be bought as a probe, "free"
+// if nothing is held against it.
 func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 	for _, story := range []string{
 		"=free r =30s",
@@ -51,7 +51,8 @@ func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 		for i, word := range strings.Fields(story) {
 			switch {
 			case word == "r":
-				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{key}})
+				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true,
+					Unavailable: []command.UnavailableOffering{key}})
 			case word[0] == '+':
 				d, err := time.ParseDuration(word[1:])
 				if err != nil {
@@ -75,8 +76,10 @@ func market() (*Book, *clock) {
 	var types []*cloudprovider.InstanceType
 	for i, name := range []string{"m", "n"} {
 		types = append(types, &cloudprovider.InstanceType{
-			Name: name, Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"), "memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("110")},
-			Offerings: []cloudprovider.Offering{{Price: float64(1 + i), Available: true, Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "spot"}}},
+			Name: name, Capacity: corev1.ResourceList{"cpu": apiresource.MustParse("4"),
+				"memory": apiresource.MustParse("8Gi"), "pods": apiresource.MustParse("110")},
+			Offerings: []cloudprovider.Offering{{Price: float64(1 + i), Available: true,
+				Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "spot"}}},
 		})
 	}
 	b.setCatalog("default", 0, types, nil)
@@ -100,7 +103,8 @@ func TestTrialEndsWithALaunch(t *testing.T) {
 	claim := claimObject("a", "1")
 	b.SetClaim(claim)
 	launch := command.LaunchInstance{Claim: "a"}
-	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
+	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true,
+		Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
 	if got := sale(b); got != "n" {
 		t.Fatalf("for sale after the refusal: %s", got)
 	}
@@ -109,7 +113,8 @@ func TestTrialEndsWithALaunch(t *testing.T) {
 		t.Fatalf("for sale after the wait: %s", got)
 	}
 	launched := with(claimObject("a", "2"), func(c *v1.NodeClaim) {
-		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m",
+			"z", "spot"
 	})
 	b.SetClaim(launched)
 	if got := sale(b); got != "m? n" {
@@ -117,7 +122,8 @@ func TestTrialEndsWithALaunch(t *testing.T) {
 	}
 	launched = launched.DeepCopy()
 	launched.ResourceVersion = "3"
-	launched.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: clock.at}}}
+	launched.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True",
+		LastTransitionTime: metav1.Time{Time: clock.at}}}
 	if got := moved(b, func() { b.SetClaim(launched) }); got != "supply help" {
 		t.Errorf("a trial that went well: %q moved", got)
 	}
@@ -130,10 +136,13 @@ func TestLaunchBeforeTheRefusalForgivesNothing(t *testing.T) {
 	b, clock := market()
 	early := clock.at
 	clock.tick(time.Second)
-	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
+	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true,
+		Unavailable: []command.UnavailableOffering{spotOf("m", "z")}})
 	b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
-		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m", "z", "spot"
-		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: early}}}
+		c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel] = "m",
+			"z", "spot"
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True",
+			LastTransitionTime: metav1.Time{Time: early}}}
 	}))
 	if got := sale(b); got != "n" {
 		t.Errorf("for sale: %s", got)
@@ -164,7 +173,8 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 		c.UID, c.Finalizers = "u", []string{v1.TerminationFinalizer}
 		c.Annotations = map[string]string{cluster.SeatsAnnotation: cluster.FormatSeats(first[0].Seats)}
 		c.Spec.NodeClassRef = pool("default").Spec.Template.Spec.NodeClassRef
-		c.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: cluster.InstanceTypeLabel, Operator: "In", Values: []string{"m", "n"}}}
+		c.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: cluster.InstanceTypeLabel, Operator: "In",
+			Values: []string{"m", "n"}}}
 		c.CreationTimestamp = metav1.Time{Time: clock.at}
 	}))
 	if again := creates(); len(again) != 0 {
@@ -174,10 +184,12 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	b.Begin(launch)
 	said := command.Refusal{Reason: command.InsufficientCapacity, Message: "there is no m in z"}
 	b.Record(command.Outcome{
-		Command: launch, At: b.now(), Refused: true, Refusal: said, Unavailable: []command.UnavailableOffering{spotOf("m", "z")},
-		Writes: []command.Write{{Kind: command.KindClaim, Name: first[0].Name, Version: "6"}},
+		Command: launch, At: b.now(), Refused: true, Refusal: said,
+		Unavailable: []command.UnavailableOffering{spotOf("m", "z")},
+		Writes:      []command.Write{{Kind: command.KindClaim, Name: first[0].Name, Version: "6"}},
 	})
-	if told := b.Snapshot().Claim(first[0].Name).Condition(cluster.Launched); told.Status != cluster.False || told.Reason != string(said.Reason) || told.Message != said.Message {
+	if told := b.Snapshot().Claim(first[0].Name).Condition(cluster.Launched); told.Status != cluster.False ||
+		told.Reason != string(said.Reason) || told.Message != said.Message {
 		t.Errorf("the refused claim says %+v", told)
 	}
 	next := creates()
@@ -193,7 +205,8 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	}
 }
 
-// TestAPodIsToldWhatTheCloudAsksFor: where more is wrong than that too many want the same, the pod's sentence says what to do.
+// TestAPodIsToldWhatTheCloudAsksFor: where more is wrong than that too many want the same, the pod's sentence says what
+// to do.
 func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 	const full, quota, role = "Full: free some addresses", "Quota: ask for more", "Role: create it"
 	spot := func(kind, why string) command.UnavailableOffering {
@@ -206,18 +219,25 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 		refused []command.UnavailableOffering
 		want    string
 	}{
-		{"sold out", []command.UnavailableOffering{spot("m", ""), spot("n", "")}, "none of the 2 instance types has capacity right now"},
-		{"one reason for all", []command.UnavailableOffering{spot("m", full), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"for some", []command.UnavailableOffering{spot("m", ""), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"two reasons", []command.UnavailableOffering{spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + "; " + quota + ")"},
-		{"it is the same offering", []command.UnavailableOffering{spot("m", full), spot("m", quota), spot("n", full)}, "none of the 2 instance types has capacity right now (" + full + ")"},
-		{"everything", []command.UnavailableOffering{{CapacityType: "spot", Advice: role}}, "none of the 2 instance types has capacity right now (" + role + ")"},
+		{"sold out", []command.UnavailableOffering{spot("m", ""), spot("n", "")}, "none of the 2 instance types has " +
+			"capacity right now"},
+		{"one reason for all", []command.UnavailableOffering{spot("m", full), spot("n", full)},
+			"none of the 2 instance types has capacity right now (" + full + ")"},
+		{"for some", []command.UnavailableOffering{spot("m", ""), spot("n", full)}, "none of the 2 instance types " +
+			"has capacity right now (" + full + ")"},
+		{"two reasons", []command.UnavailableOffering{spot("m", quota), spot("n", full)}, "none of the 2 instance " +
+			"types has capacity right now (" + full + "; " + quota + ")"},
+		{"it is the same offering", []command.UnavailableOffering{spot("m", full), spot("m", quota), spot("n", full)},
+			"none of the 2 instance types has capacity right now (" + full + ")"},
+		{"everything", []command.UnavailableOffering{{CapacityType: "spot", Advice: role}}, "none of the 2 instance " +
+			"types has capacity right now (" + role + ")"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
 			b.SetPod(judgedPod("a"))
 			clock.tick(time.Minute)
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: tc.refused})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true,
+				Unavailable: tc.refused})
 			p := plan.Make(b.Snapshot(), plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}, nil, nil)
 			if len(p.Placement.Unplaced) != 1 {
 				t.Fatalf("%d pods without a place", len(p.Placement.Unplaced))
@@ -230,7 +250,8 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 	// Of a type that can be bought nothing is told, and a reason that no longer holds is forgotten.
 	b, clock := market()
 	refuse := func(why string) {
-		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true, Unavailable: []command.UnavailableOffering{spot("m", why)}})
+		b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Refused: true,
+			Unavailable: []command.UnavailableOffering{spot("m", why)}})
 	}
 	refuse(full)
 	clock.tick(31 * time.Second)
@@ -288,7 +309,8 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now()})
 	for range 2 * errorsToBackOff { // whoever waits for a turn has not failed
-		err := fmt.Errorf("launching: %w", &cloudprovider.ThrottledError{Queued: true, Cause: errors.New("many are before you")})
+		err := fmt.Errorf("launching: %w", &cloudprovider.ThrottledError{Queued: true,
+			Cause: errors.New("many are before you")})
 		b.Record(command.Outcome{Command: launch, At: b.now(), Err: err})
 	}
 	fail()
@@ -310,8 +332,10 @@ func TestHowFarAShortageReaches(t *testing.T) {
 		{"a type everywhere", command.UnavailableOffering{Type: "m", CapacityType: "spot"}, "n"},
 		{"a zone", command.UnavailableOffering{Zone: "z", CapacityType: "spot"}, ""},
 		{"within a group that m is sold in", command.UnavailableOffering{CapacityType: "spot", Within: "group-1"}, "n"},
-		{"one type within that group", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, "n"},
-		{"within another", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-2"}, "m n"},
+		{"one type within that group", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot",
+			Within: "group-1"}, "n"},
+		{"within another", command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-2"},
+			"m n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
@@ -319,12 +343,14 @@ func TestHowFarAShortageReaches(t *testing.T) {
 			grouped := *types[0]
 			grouped.Labels = map[string][]string{"group": {"group-1"}}
 			b.setCatalog("default", 0, []*cloudprovider.InstanceType{&grouped, types[1]}, nil)
-			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(), Unavailable: []command.UnavailableOffering{tc.refused}})
+			b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "x"}, At: b.now(),
+				Unavailable: []command.UnavailableOffering{tc.refused}})
 			if got := sale(b); got != tc.want {
 				t.Errorf("for sale: %q, want %q", got, tc.want)
 			}
 			refused := b.Unavailable()
-			for _, o := range []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot", Within: "group-1"}, {Type: "n", Zone: "z", CapacityType: "spot"}} {
+			for _, o := range []cloudprovider.OfferingRef{{Type: "m", Zone: "z", CapacityType: "spot",
+				Within: "group-1"}, {Type: "n", Zone: "z", CapacityType: "spot"}} {
 				if refused(o) == strings.Contains(tc.want, o.Type) {
 					t.Errorf("a provider that asks hears that %s is refused: %v", o.Type, refused(o))
 				}
@@ -332,7 +358,8 @@ func TestHowFarAShortageReaches(t *testing.T) {
 			clock.tick(31 * time.Second)
 			b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
 				c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel], c.Labels["group"] = "m", "z", "spot", "group-1"
-				c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True", LastTransitionTime: metav1.Time{Time: clock.at}}}
+				c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True",
+					LastTransitionTime: metav1.Time{Time: clock.at}}}
 			}))
 			if got := sale(b); tc.want != "m n" && got != "m n" {
 				t.Errorf("for sale once m was sold again: %q", got)

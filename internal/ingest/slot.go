@@ -13,8 +13,9 @@ type slotKey struct {
 	number int
 }
 
-// lostSlot is what is remembered of a slot whose last node ended too soon. What ends one node of a static pool may end each: a pool that
-// lets nodes live for seconds, an agent that deletes them. So the next one is made less and less often.
+// lostSlot is what is remembered of a slot whose last node ended too soon. What ends one node of a static pool may end
+// each: a pool that lets nodes live for seconds, an agent that deletes them. So the next one is made less and less
+// often.
 type lostSlot struct {
 	tries int
 	// newestMade is when the newest of its claims was; retryAllowed is when something changed that may be the cure.
@@ -26,13 +27,15 @@ type lostSlot struct {
 // next is when the next node may be made.
 func (l *lostSlot) next() time.Time {
 	at := l.newestMade.Add(cluster.TryAfter(l.tries))
-	if early := later(l.retryAllowed, l.newestMade.Add(retryAllowedEvery)); l.retryAllowed.After(l.newestMade) && early.Before(at) {
+	if early := later(l.retryAllowed, l.newestMade.Add(retryAllowedEvery)); l.retryAllowed.After(l.newestMade) &&
+		early.Before(at) {
 		return early
 	}
 	return at
 }
 
-// watchSlot takes in a claim that fills a slot. One that is a later try says what was known before a restart. The lock is held.
+// watchSlot takes in a claim that fills a slot. One that is a later try says what was known before a restart. The lock
+// is held.
 func (b *Book) watchSlot(old *claimEntry, c *cluster.Claim) {
 	if c.Slot.Try == 0 {
 		return
@@ -52,8 +55,9 @@ func (b *Book) watchSlot(old *claimEntry, c *cluster.Claim) {
 	}
 }
 
-// endSlot notes that the node of a slot ends. If it has lived for long enough, what was before does not count any more. If it is we who let
-// it go, because it is not wanted or not as the pool asks for, and if it never ran, that says nothing. The lock is held.
+// endSlot notes that the node of a slot ends. If it has lived for long enough, what was before does not count any more.
+// If it is we who let it go, because it is not wanted or not as the pool asks for, and if it never ran, that says
+// nothing. The lock is held.
 func (b *Book) endSlot(c *cluster.Claim, ended time.Time) {
 	at := slotKey{c.Pool, c.Slot.Number}
 	l, lived := b.lostSlots[at], ended.Sub(c.Created)
@@ -78,8 +82,8 @@ func (b *Book) endSlot(c *cluster.Claim, ended time.Time) {
 	}
 }
 
-// launchRefused reports whether the cloud has not launched an instance for the claim. When it is asked again is not a matter of slots. The
-// lock is held.
+// launchRefused reports whether the cloud has not launched an instance for the claim. When it is asked again is not a
+// matter of slots. The lock is held.
 func (b *Book) launchRefused(c *cluster.Claim) bool {
 	_, refused := b.refusedLaunches[c.UID]
 	return refused || c.Condition(cluster.Launched).Status == cluster.False
@@ -93,8 +97,8 @@ func (b *Book) nodeOf(c *cluster.Claim) *cluster.Node {
 	return nil
 }
 
-// lostSlotsNow lists the pool's slots whose last nodes ended too soon, and forgets those that are over: a node has lived there for long enough,
-// or none was asked for in a long time. The lock is held.
+// lostSlotsNow lists the pool's slots whose last nodes ended too soon, and forgets those that are over: a node has
+// lived there for long enough, or none was asked for in a long time. The lock is held.
 func (b *Book) lostSlotsNow(p *cluster.Pool, now time.Time) []cluster.LostSlot {
 	if len(b.lostSlots) == 0 {
 		return nil

@@ -142,7 +142,8 @@ func TestWhichEndsOfStaticNodesCount(t *testing.T) {
 		want       string
 	}{
 		{"somebody deletes it", nil, nil, "0: 1 tries, next in -5s"},
-		{"it expires", []func(*v1.NodeClaim){expires}, []func(*v1.NodeClaim){expires, as("Expired")}, "0: 1 tries, next in -5s, an expireAfter of 5s"},
+		{"it expires", []func(*v1.NodeClaim){expires}, []func(*v1.NodeClaim){expires, as("Expired")},
+			"0: 1 tries, next in -5s, an expireAfter of 5s"},
 		{"it is sick", nil, []func(*v1.NodeClaim){as("Unhealthy")}, "0: 1 tries, next in -5s, Unhealthy"},
 		{"it is not wanted", nil, []func(*v1.NodeClaim){as("ScaledDown")}, ""},
 		{"it has drifted", nil, []func(*v1.NodeClaim){as("Drifted")}, ""},
@@ -170,7 +171,8 @@ func TestSlotsAreRecalledFromClaims(t *testing.T) {
 	l := newStaticLab(t)
 	l.claim(2, 6)
 	l.want("the sixth is there", "2: 5 tries, next in 4m0s")
-	for text, want := range map[string]cluster.Slot{"": {}, "2=6": {Number: 2, Try: 6}, "2=9999999": {Number: 2, Try: 1000}} {
+	for text, want := range map[string]cluster.Slot{"": {}, "2=6": {Number: 2, Try: 6}, "2=9999999": {Number: 2,
+		Try: 1000}} {
 		if got, err := cluster.ParseSlot(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
 		}
@@ -182,7 +184,8 @@ func TestSlotsAreRecalledFromClaims(t *testing.T) {
 	}
 }
 
-// A change of the pool may be the cure; a pool that is gone, or asks for no number any more, needs no count; nor does one from an hour ago.
+// A change of the pool may be the cure; a pool that is gone, or asks for no number any more, needs no count; nor does
+// one from an hour ago.
 func TestWhatEndsTheWaitOfASlot(t *testing.T) {
 	for _, x := range []struct {
 		name string

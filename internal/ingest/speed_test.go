@@ -21,14 +21,18 @@ func fleet(pods, deployments int) []*corev1.Pod {
 		app := fmt.Sprint("app-", d)
 		selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 		spec := corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(100+d), apiresource.DecimalSI),
-				corev1.ResourceMemory: *apiresource.NewQuantity(int64(1+d%7)<<28, apiresource.BinarySI)}}}},
+			Containers: []corev1.Container{{Name: "main",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(100+d), apiresource.DecimalSI),
+					corev1.ResourceMemory: *apiresource.NewQuantity(int64(1+d%7)<<28, apiresource.BinarySI)}}}},
 			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
-				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector}},
-			Tolerations: []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute"},
+				MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+				LabelSelector: selector}},
+			Tolerations: []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: "Exists",
+				Effect: "NoExecute"},
 				{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute"}},
-			Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}},
+			Volumes: []corev1.Volume{{Name: "token",
+				VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}},
 		}
 		if d%4 == 0 {
 			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
@@ -36,8 +40,10 @@ func fleet(pods, deployments int) []*corev1.Pod {
 		}
 		out[i] = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				UID: types.UID(fmt.Sprintf("%08x-0000-%04d", uint32(i)*2654435761, i%7919)), Namespace: "default", Name: fmt.Sprint(app, "-", i),
-				Labels:          map[string]string{"app": app, "pod-template-hash": fmt.Sprint(d * 7), "team": fmt.Sprint(d % 9)},
+				UID: types.UID(fmt.Sprintf("%08x-0000-%04d", uint32(i)*2654435761, i%7919)), Namespace: "default",
+				Name: fmt.Sprint(app, "-", i),
+				Labels: map[string]string{"app": app, "pod-template-hash": fmt.Sprint(d * 7),
+					"team": fmt.Sprint(d % 9)},
 				OwnerReferences: []metav1.OwnerReference{{UID: types.UID(app), Kind: "ReplicaSet", Controller: &yes}},
 			},
 			Spec: spec,
@@ -112,7 +118,8 @@ func BenchmarkSnapshot(b *testing.B) {
 		name := fmt.Sprint("node-", i)
 		book.SetNode(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
-			Spec:       corev1.NodeSpec{ProviderID: "kwok://" + name}, Status: corev1.NodeStatus{Allocatable: quantity("64")},
+			Spec:       corev1.NodeSpec{ProviderID: "kwok://" + name},
+			Status:     corev1.NodeStatus{Allocatable: quantity("64")},
 		})
 		claim := claimObject(name, "1")
 		claim.Status.NodeName, claim.Status.ProviderID = name, "kwok://"+name

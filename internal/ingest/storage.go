@@ -25,7 +25,8 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 		b.claimOf[pv] = key
 	} else {
 		b.tellTooLong(volumeClaimKind, claim,
-			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that they share")
+			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that "+
+				"they share")
 	}
 	b.refreshVolumes(sortedKeys(b.claimUsers[key]))
 }
@@ -84,8 +85,8 @@ func (b *Book) indexVolume(old, now *corev1.PersistentVolume) {
 	}
 }
 
-// podsDependingOn are the pods whose place may depend on a volume: those of the claim that is bound to it, and those with
-// claims that are not bound. The lock is held.
+// podsDependingOn are the pods whose place may depend on a volume: those of the claim that is bound to it, and those
+// with claims that are not bound. The lock is held.
 func (b *Book) podsDependingOn(pv string) []string {
 	uids := b.podsWithUnbound()
 	for uid := range b.claimUsers[b.claimOf[pv]] {

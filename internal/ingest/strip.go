@@ -75,8 +75,8 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 	return out
 }
 
-// mostName is how long the names of an owner may be that are kept. Names of objects have at most 253 characters; those in
-// an owner reference have no limit.
+// mostName is how long the names of an owner may be that are kept. Names of objects have at most 253 characters; those
+// in an owner reference have no limit.
 const mostName = 253
 
 // boundedOwner is an owner reference with its texts cut, but for the UID, which is replaced by a hash if it does not
@@ -119,7 +119,8 @@ func stripWorkload(o client.Object) bool {
 	switch w := o.(type) {
 	case *appsv1.ReplicaSet:
 		meta, selector := withSelector(&w.ObjectMeta, w.Spec.Selector)
-		*w = appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas, Selector: selector}}
+		*w = appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: w.Spec.Replicas,
+			Selector: selector}}
 	case *appsv1.StatefulSet:
 		meta, selector := withSelector(&w.ObjectMeta, w.Spec.Selector)
 		*w = appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
@@ -281,7 +282,8 @@ func stripDefaults(o client.Object) bool {
 	case *nodev1.RuntimeClass:
 		*w = nodev1.RuntimeClass{ObjectMeta: metaOf(&w.ObjectMeta), Overhead: w.Overhead, Scheduling: w.Scheduling}
 	case *schedulingv1.PriorityClass:
-		*w = schedulingv1.PriorityClass{ObjectMeta: metaOf(&w.ObjectMeta), Value: w.Value, GlobalDefault: w.GlobalDefault}
+		*w = schedulingv1.PriorityClass{ObjectMeta: metaOf(&w.ObjectMeta), Value: w.Value,
+			GlobalDefault: w.GlobalDefault}
 	case *corev1.Namespace:
 		meta := metaOf(&w.ObjectMeta, cluster.EndOrphansAnnotation)
 		meta.Labels = w.Labels
@@ -304,7 +306,8 @@ func stripLimitRange(l *corev1.LimitRange) {
 	}
 	if size := out.Spec.Size(); size > mostKeptBytes {
 		markTooLong(&out.ObjectMeta, fmt.Sprintf(
-			"requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size, mostKeptBytes))
+			"requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size,
+			mostKeptBytes))
 		out.Spec.Limits = nil
 	}
 	*l = out

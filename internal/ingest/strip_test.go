@@ -113,8 +113,8 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	}
 }
 
-// oneLong writes a short text into every string of an object but one, the nth, which is a quarter of a mebibyte long: twice
-// what may be kept.
+// oneLong writes a short text into every string of an object but one, the nth, which is a quarter of a mebibyte long:
+// twice what may be kept.
 type oneLong struct{ n, at int }
 
 func (o *oneLong) next() string {
@@ -189,7 +189,8 @@ func asAllowed(o client.Object) {
 // inNamespace reports whether objects of the kind are in a namespace, and so may be written by its users.
 func inNamespace(kind client.Object) bool {
 	switch kind.(type) {
-	case *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job, *corev1.Service,
+	case *appsv1.ReplicaSet, *appsv1.StatefulSet, *appsv1.DaemonSet, *corev1.ReplicationController, *batchv1.Job,
+		*corev1.Service,
 		*corev1.PersistentVolumeClaim, *policyv1.PodDisruptionBudget, *corev1.LimitRange:
 		return true
 	}

@@ -37,7 +37,8 @@ func TestHashIsTheContracts(t *testing.T) {
 		t.Fatalf("%d templates, want %d", len(templates), len(want))
 	}
 	for i, template := range templates {
-		b := New(time.Now, validate.Labels{}, []cluster.ClassRef{{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass"}, {Group: "karpenter.k8s.aws", Kind: "EC2NodeClass"}})
+		b := New(time.Now, validate.Labels{}, []cluster.ClassRef{{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass"},
+			{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass"}})
 		b.setStoredPool(&unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "default", "annotations": map[string]any{
 				v1.NodePoolHashAnnotationKey: "1", v1.NodePoolHashVersionAnnotationKey: "v2",
@@ -45,8 +46,10 @@ func TestHashIsTheContracts(t *testing.T) {
 			"spec": map[string]any{"template": template},
 		}})
 		p := b.Snapshot().Pool("default")
-		if p.Hash != want[i] || p.HashVersion != "v3" || p.Template.Hash != (cluster.TemplateHash{Hash: want[i], Version: "v3"}) {
-			t.Errorf("template %d: hash %s (%s), stamp %v, want %s (v3)", i, p.Hash, p.HashVersion, p.Template.Hash, want[i])
+		if p.Hash != want[i] || p.HashVersion != "v3" || p.Template.Hash != (cluster.TemplateHash{Hash: want[i],
+			Version: "v3"}) {
+			t.Errorf("template %d: hash %s (%s), stamp %v, want %s (v3)", i, p.Hash, p.HashVersion,
+				p.Template.Hash, want[i])
 		}
 		if p.WrittenHash != (cluster.TemplateHash{Hash: "1", Version: "v2"}) {
 			t.Errorf("template %d: stamped %v", i, p.WrittenHash)

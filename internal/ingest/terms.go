@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// nameField is the one field of a node that affinity may ask for. It is kept like a label: a node answers with its name,
-// and nothing that can be bought has one yet.
+// nameField is the one field of a node that affinity may ask for. It is kept like a label: a node answers with its
+// name, and nothing that can be bought has one yet.
 const nameField = "metadata.name"
 
 // termsOf writes node selector and required node affinity as alternatives.
@@ -79,7 +79,8 @@ func tolerationsOf(list []corev1.Toleration) []cluster.Toleration {
 			continue // it compares numbers, which clusters don't do by default: such a toleration helps nobody there
 		}
 		out = append(out, cluster.Toleration{
-			Key: t.Key, Value: t.Value, Exists: t.Operator == corev1.TolerationOpExists, Effect: cluster.Effect(t.Effect)})
+			Key: t.Key, Value: t.Value, Exists: t.Operator == corev1.TolerationOpExists,
+			Effect: cluster.Effect(t.Effect)})
 	}
 	return out
 }

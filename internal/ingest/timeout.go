@@ -38,7 +38,8 @@ func (t timeout) read(annotations map[string]string) (problem cluster.Problem, b
 	if err != nil || d <= 0 {
 		return cluster.Problem{
 			Field: fmt.Sprintf("metadata.annotations[%s]", t.annotation),
-			Text:  fmt.Sprintf("%q is not a duration of more than 0; use for instance 10m, or remove the annotation", text),
+			Text: fmt.Sprintf("%q is not a duration of more than 0; use for instance 10m, or remove the annotation",
+				text),
 		}, true
 	}
 	*t.into = d

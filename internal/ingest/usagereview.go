@@ -85,8 +85,8 @@ func (ur *usageReview) review(t *claimTracker) {
 	}
 }
 
-// ownersWaitingFor lists the owners whose pods wait for the seats of a claim, which may have been made for them: it does not say
-// so in a way that can be read.
+// ownersWaitingFor lists the owners whose pods wait for the seats of a claim, which may have been made for them: it
+// does not say so in a way that can be read.
 func (ur *usageReview) ownersWaitingFor(c *cluster.Claim) []cluster.MadeFor {
 	var out []cluster.MadeFor
 	for owner, classes := range ur.waitingClasses {
@@ -132,7 +132,8 @@ func (ur *usageReview) addToResult(c *cluster.Claim, n *cluster.Node, outcome *o
 	case outcome.failed && visited && leaves: // its pods go to others, or it never goes
 	case outcome.failed && visited:
 		sum.UnusedWithPods++
-		sum.RunsAgain = sum.RunsAgain || ur.seemsWell(outcome) // the retained node takes them again: what kept them away has gone
+		// the retained node takes them again: what kept them away has gone
+		sum.RunsAgain = sum.RunsAgain || ur.seemsWell(outcome)
 	case outcome.failed && !busy:
 		sum.UnusedClaims = append(sum.UnusedClaims, c.Name)
 		sum.Price += c.Price
@@ -165,7 +166,8 @@ func (ur *usageReview) ofLastTry(outcome *ownerOutcome) bool {
 // nobody waits, or one that waits has a seat there or would be let in. If none of this holds, then nothing is learned
 // by waiting for it.
 func (ur *usageReview) mayServe(c *cluster.Claim, n *cluster.Node, owner string) bool {
-	if n == nil || !c.Is(cluster.Initialized) || len(ur.waitingClasses[owner]) == 0 || len(ur.missedClasses(c, owner)) > 0 {
+	if n == nil || !c.Is(cluster.Initialized) || len(ur.waitingClasses[owner]) == 0 ||
+		len(ur.missedClasses(c, owner)) > 0 {
 		return true
 	}
 	for _, class := range ur.waitingClasses[owner] {
@@ -176,16 +178,18 @@ func (ur *usageReview) mayServe(c *cluster.Claim, n *cluster.Node, owner string)
 	return false
 }
 
-// stillShowsCause reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were made to
-// leave it.
+// stillShowsCause reports whether a node that is in vain still shows why: it refuses the pods as it did, or they were
+// made to leave it.
 func (ur *usageReview) stillShowsCause(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome) bool {
-	return outcome.refusalCause.Kind == "" || slices.ContainsFunc(ur.missedClasses(c, outcome.Owner), func(class *cluster.PodClass) bool {
-		_, refuses := ur.s.RefusalCause(c, n, class)
-		return refuses
-	})
+	return outcome.refusalCause.Kind == "" || slices.ContainsFunc(ur.missedClasses(c, outcome.Owner),
+		func(class *cluster.PodClass) bool {
+			_, refuses := ur.s.RefusalCause(c, n, class)
+			return refuses
+		})
 }
 
-// judgeLeaving looks at a node that goes before pods of the owner have really run there. If they wait, it was made in vain.
+// judgeLeaving looks at a node that goes before pods of the owner have really run there. If they wait, it was made in
+// vain.
 func (ur *usageReview) judgeLeaving(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome, left time.Time) {
 	cause := cluster.Cause{Kind: cluster.CauseDeleted, By: endedBy(c, n)}
 	switch {
@@ -208,10 +212,12 @@ func (ur *usageReview) judgeLeaving(c *cluster.Claim, n *cluster.Node, outcome *
 	}
 }
 
-// wouldEndSoon reports whether what is made in place of the node would go in the same way: it lives too shortly, or drifts again.
+// wouldEndSoon reports whether what is made in place of the node would go in the same way: it lives too shortly, or
+// drifts again.
 func (ur *usageReview) wouldEndSoon(c *cluster.Claim) bool {
 	drifted := c.Condition(cluster.DisruptionReason)
-	return shortLived(c) || drifted.Status == cluster.True && command.Reason(drifted.Reason) == command.Drifted && ur.s.HasDriftedAgain(c)
+	return shortLived(c) || drifted.Status == cluster.True && command.Reason(drifted.Reason) == command.Drifted &&
+		ur.s.HasDriftedAgain(c)
 }
 
 // endsWell reports whether a node goes by the cloud's choice or ours, and its pods seemed well.
@@ -219,8 +225,8 @@ func (ur *usageReview) endsWell(c *cluster.Claim, outcome *ownerOutcome, left ti
 	return ur.seemsWell(outcome) && (c.IsInterrupted() || chosenByUs(c) && ur.book.mayRemoveEarly(c, outcome, left))
 }
 
-// chosenByUs reports whether it was we who let the node go: for want of use, or because it is not what its pool asks for
-// any more.
+// chosenByUs reports whether it was we who let the node go: for want of use, or because it is not what its pool asks
+// for any more.
 func chosenByUs(c *cluster.Claim) bool {
 	why := c.Condition(cluster.DisruptionReason)
 	if why.Status != cluster.True {
@@ -235,11 +241,12 @@ func chosenByUs(c *cluster.Claim) bool {
 
 // expired reports whether the node goes because it has lived as long as its pool lets it.
 func expired(c *cluster.Claim) bool {
-	return !c.Deleting.IsZero() && !c.ExpireAfter.Never && c.ExpireAfter.For > 0 && !c.Deleting.Before(c.Created.Add(c.ExpireAfter.For))
+	return !c.Deleting.IsZero() && !c.ExpireAfter.Never && c.ExpireAfter.For > 0 &&
+		!c.Deleting.Before(c.Created.Add(c.ExpireAfter.For))
 }
 
-// shortLived reports whether the node goes because its pool lets nodes live for so little time that pods hardly run: each
-// node that is made in its place would go in the same way. With soft expiry it goes before its time is over.
+// shortLived reports whether the node goes because its pool lets nodes live for so little time that pods hardly run:
+// each node that is made in its place would go in the same way. With soft expiry it goes before its time is over.
 func shortLived(c *cluster.Claim) bool {
 	soft := c.Condition(cluster.DisruptionReason)
 	goes := expired(c) || soft.Status == cluster.True && command.Reason(soft.Reason) == command.Expired
@@ -262,9 +269,10 @@ func endedBy(c *cluster.Claim, n *cluster.Node) string {
 	return ""
 }
 
-// judgeUp looks at a node that is up and carries no pod of the owner. If pods of a class that it was made for wait and it refuses them, it
-// was made in vain. So it was if they were made to leave it, of an owner whose nodes have been in vain before. That others have
-// taken the room is in the order of things. What neither explains, kube-scheduler's own words do.
+// judgeUp looks at a node that is up and carries no pod of the owner. If pods of a class that it was made for wait and
+// it refuses them, it was made in vain. So it was if they were made to leave it, of an owner whose nodes have been in
+// vain before. That others have taken the room is in the order of things. What neither explains, kube-scheduler's own
+// words do.
 func (ur *usageReview) judgeUp(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome, busy bool) {
 	var refused []*cluster.PodClass
 	outcome.refusalCause = cluster.Cause{}
@@ -285,7 +293,8 @@ func (ur *usageReview) judgeUp(c *cluster.Claim, n *cluster.Node, outcome *owner
 	case outcome.lostPod && !busy && len(classes) > 0 && ur.book.tryHistories[outcome.Owner] != nil:
 		ur.noteUnused(c, outcome, evictionCauseOf(outcome), classes)
 	case !busy && len(classes) > 0 && ur.refusedByScheduler(c, outcome.Owner) != "":
-		ur.noteUnused(c, outcome, cluster.Cause{Kind: cluster.CauseScheduler, Message: ur.refusedByScheduler(c, outcome.Owner)}, classes)
+		ur.noteUnused(c, outcome, cluster.Cause{Kind: cluster.CauseScheduler, Message: ur.refusedByScheduler(c,
+			outcome.Owner)}, classes)
 	case watchedLong(c, ur.s.Now) && len(classes) == 0:
 		outcome.done = true
 	}
@@ -309,8 +318,8 @@ func (ur *usageReview) classOf(key, owner string) *cluster.PodClass {
 	return nil
 }
 
-// missedClasses are the classes for which the claim has seats and of which pods of the owner wait. Those of an owner whose nodes have been
-// in vain count as waiting for a while after that: who is evicted is made anew.
+// missedClasses are the classes for which the claim has seats and of which pods of the owner wait. Those of an owner
+// whose nodes have been in vain count as waiting for a while after that: who is evicted is made anew.
 func (ur *usageReview) missedClasses(c *cluster.Claim, owner string) []*cluster.PodClass {
 	history := ur.book.tryHistories[owner]
 	lately := history != nil && history.tries > 0 && ur.s.Now.Before(history.lastMissed.Add(missedFor))
@@ -328,7 +337,8 @@ func (ur *usageReview) missedClasses(c *cluster.Claim, owner string) []*cluster.
 }
 
 // noteUnused notes that a claim was made in vain.
-func (ur *usageReview) noteUnused(c *cluster.Claim, outcome *ownerOutcome, cause cluster.Cause, classes []*cluster.PodClass) {
+func (ur *usageReview) noteUnused(c *cluster.Claim, outcome *ownerOutcome, cause cluster.Cause,
+	classes []*cluster.PodClass) {
 	b := ur.book
 	outcome.done, outcome.failed = true, true
 	history := b.tryHistories[outcome.Owner]
@@ -339,16 +349,21 @@ func (ur *usageReview) noteUnused(c *cluster.Claim, outcome *ownerOutcome, cause
 	if history.tries == 0 {
 		history.since = ur.s.Now
 	}
-	history.seemedWell = history.seemedWell || !b.removedEarly[outcome.Owner].IsZero() // the nodes that followed were made because it seemed well
-	history.tries, history.lastFailed, history.wary, history.dormant = max(history.tries, outcome.Try), ur.s.Now, history.wary || history.seemedWell, false
+	// the nodes that followed were made because it seemed well
+	history.seemedWell = history.seemedWell || !b.removedEarly[outcome.Owner].IsZero()
+	history.tries, history.lastFailed, history.wary, history.dormant = max(history.tries, outcome.Try), ur.s.Now,
+		history.wary || history.seemedWell, false
 	if len(ur.waitingClasses[outcome.Owner]) > 0 {
 		history.lastMissed = ur.s.Now
 	}
 	if c.Created.After(history.lastMade) {
 		history.lastMade = c.Created
 	}
-	failure := cluster.UnusedNode{Claim: c.Name, Node: c.NodeName, Pool: c.Pool, At: ur.s.Now, Cause: cause, Classes: classes}
-	kept := slices.DeleteFunc(slices.Clone(history.failures), func(had cluster.UnusedNode) bool { return had.Cause.IsSame(cause) })
+	failure := cluster.UnusedNode{Claim: c.Name, Node: c.NodeName, Pool: c.Pool, At: ur.s.Now, Cause: cause,
+		Classes: classes}
+	kept := slices.DeleteFunc(slices.Clone(history.failures), func(had cluster.UnusedNode) bool {
+		return had.Cause.IsSame(cause)
+	})
 	history.failures = slices.Insert(kept, 0, failure)
 	history.failures = history.failures[:min(len(history.failures), causesKept)]
 }

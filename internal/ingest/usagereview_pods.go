@@ -7,9 +7,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// followPods notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload is
-// there.
-func (ur *usageReview) followPods(t *claimTracker, c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome) (busy bool) {
+// followPods notes whether a pod of the owner runs on the node, and for how long. It reports whether anybody's workload
+// is there.
+func (ur *usageReview) followPods(t *claimTracker, c *cluster.Claim, n *cluster.Node,
+	outcome *ownerOutcome) (busy bool) {
 	outcome.lostPod = outcome.lostPod || ur.anyPodLeft(n, outcome) && ur.lacksPods(outcome.Owner)
 	outcome.seenPods = outcome.seenPods[:0]
 	runs, others := time.Time{}, false
@@ -49,7 +50,8 @@ func (ur *usageReview) anyPodLeft(n *cluster.Node, outcome *ownerOutcome) bool {
 	})
 }
 
-// lacksPods reports whether the owner, or one that it controls, wants more pods than there are, or some of its pods wait.
+// lacksPods reports whether the owner, or one that it controls, wants more pods than there are, or some of its pods
+// wait.
 func (ur *usageReview) lacksPods(owner string) bool {
 	if len(ur.waitingClasses[owner]) > 0 {
 		return true
@@ -73,15 +75,17 @@ func (ur *usageReview) seemsWell(outcome *ownerOutcome) bool {
 	return !wary && !outcome.runningSince.IsZero() && !ur.s.Now.Before(outcome.runningSince.Add(cluster.SeemsWellAfter))
 }
 
-// noteRunning notes for how long a pod of the owner has been running there until now, or until somebody ended the node; runs
-// is zero for none. What it runs after that does not count: its kubelet may be gone, and nobody says so of the pod.
+// noteRunning notes for how long a pod of the owner has been running there until now, or until somebody ended the node;
+// runs is zero for none. What it runs after that does not count: its kubelet may be gone, and nobody says so of the
+// pod.
 func (ur *usageReview) noteRunning(outcome *ownerOutcome, runs, until time.Time) {
 	now := ur.s.Now
 	switch {
 	case runs.IsZero():
 		outcome.runningSince = time.Time{}
 		return
-	case outcome.runningSince.IsZero() && ur.book.evictionsSince.Add(cluster.ProvenAfter).After(now): // we are new; it may have run for long
+	case outcome.runningSince.IsZero() && ur.book.evictionsSince.Add(cluster.ProvenAfter).After(now):
+		// we are new; it may have run for long
 		outcome.runningSince = runs
 	case outcome.runningSince.IsZero():
 		outcome.runningSince = now
@@ -100,9 +104,9 @@ func (ur *usageReview) noteRunning(outcome *ownerOutcome, runs, until time.Time)
 	}
 }
 
-// noteLent notes for how long pods of others have been running on a node that was made for the owner, and that none of its
-// pods got to. If that was long enough, then the node was of use, and shows that the cause may have gone: the owner may
-// try again. Else others could take each of its tries, and it would wait for ever.
+// noteLent notes for how long pods of others have been running on a node that was made for the owner, and that none of
+// its pods got to. If that was long enough, then the node was of use, and shows that the cause may have gone: the owner
+// may try again. Else others could take each of its tries, and it would wait for ever.
 func (ur *usageReview) noteLent(outcome *ownerOutcome, others bool) {
 	history, now := ur.book.tryHistories[outcome.Owner], ur.s.Now
 	if !others || outcome.done || history == nil {
@@ -128,8 +132,8 @@ func isEnded(t *claimTracker, c *cluster.Claim, n *cluster.Node) bool {
 	return t.gone || !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero()
 }
 
-// isLeaving reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts works
-// until its end.
+// isLeaving reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts
+// works until its end.
 func (ur *usageReview) isLeaving(t *claimTracker, c *cluster.Claim, n *cluster.Node) bool {
 	if !isEnded(t, c, n) && !c.IsInterrupted() {
 		t.leavingSince = time.Time{}

@@ -14,7 +14,8 @@ func (ur *usageReview) complete(owner string, history *tryHistory) *cluster.Work
 	if ur.pendingOwners[owner] {
 		history.lastMissed, history.dormant = ur.s.Now, false
 	}
-	if history.tries == 0 && sum.CountUnused() <= cluster.MaxUnused || sum.ComingClaims == 0 && !ur.s.Now.Before(history.lastMissed.Add(rememberFor)) {
+	if history.tries == 0 && sum.CountUnused() <= cluster.MaxUnused || sum.ComingClaims == 0 &&
+		!ur.s.Now.Before(history.lastMissed.Add(rememberFor)) {
 		delete(b.tryHistories, owner)
 		return nil
 	}
@@ -31,7 +32,8 @@ func (ur *usageReview) complete(owner string, history *tryHistory) *cluster.Work
 	sum.MostUnproven = history.mostUnproven
 	sum.FailedTries, sum.Since, sum.Failures = history.tries, history.since, history.failures
 	sum.NextTry = history.lastMade.Add(cluster.TryAfter(history.tries))
-	if early := later(history.retryAllowed, history.lastMade.Add(retryAllowedEvery)); history.retryAllowed.After(history.lastMade) && early.Before(sum.NextTry) {
+	if early := later(history.retryAllowed, history.lastMade.Add(retryAllowedEvery)); history.retryAllowed.After(
+		history.lastMade) && early.Before(sum.NextTry) {
 		sum.NextTry = early
 	}
 	if !ur.s.Now.Before(history.lastMissed.Add(missedFor)) {
@@ -93,9 +95,9 @@ func (ur *usageReview) markGone(setbacks map[string]*cluster.WorkloadTries) {
 	}
 }
 
-// setSeemsWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or with it,
-// and nothing has failed for a while. Nodes of one try fail one after another, and the look that finds the first must
-// not release more.
+// setSeemsWell says whether the owner's nodes seem well: a pod runs on one that was made after the last failure, or
+// with it, and nothing has failed for a while. Nodes of one try fail one after another, and the look that finds the
+// first must not release more.
 func (ur *usageReview) setSeemsWell(sum *cluster.WorkloadTries, history *tryHistory) {
 	if calm := history.lastFailed.Add(cluster.SeemsWellAfter); ur.s.Now.Before(calm) {
 		if sum.RunsAgain {

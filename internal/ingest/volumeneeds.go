@@ -33,7 +33,8 @@ func sourcesOf(pod *corev1.Pod) []volumeSource {
 		case v.PersistentVolumeClaim != nil:
 			out = append(out, volumeSource{name: v.Name, claim: v.PersistentVolumeClaim.ClaimName})
 		case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
-			out = append(out, volumeSource{name: v.Name, claim: pod.Name + "-" + v.Name, template: v.Ephemeral.VolumeClaimTemplate})
+			out = append(out, volumeSource{name: v.Name, claim: pod.Name + "-" + v.Name,
+				template: v.Ephemeral.VolumeClaimTemplate})
 		default:
 			if driver, disk := inlineDisk(v); driver != "" {
 				out = append(out, volumeSource{name: v.Name, driver: driver, disk: disk})
@@ -162,7 +163,8 @@ func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.Pers
 		return
 	}
 	if places := placesOf(pv); places > mostPlaces {
-		n.reject("volume %s of persistent volume claim %s: %d terms in spec.nodeAffinity found, at most %d are read; name several values in one term",
+		n.reject("volume %s of persistent volume claim %s: %d terms in spec.nodeAffinity found, at most %d are read; "+
+			"name several values in one term",
 			pv.Name, claim.Name, places, mostPlaces)
 		return
 	}
@@ -215,17 +217,20 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 		n.reject("storage class %s of persistent volume claim %s does not exist", name, claim.Name)
 		return
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer:
-		n.reject("persistent volume claim %s is not bound, and its storage class %s does not wait for the pod to have a node", claim.Name, name)
+		n.reject("persistent volume claim %s is not bound, and its storage class %s does not wait for the pod to "+
+			"have a node", claim.Name, name)
 		return
 	}
 	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > mostPlaces || n.steps > maxCombineSteps {
-		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and %d volumes to choose from for all claims of the pod (at most %d); "+
+		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and "+
+			"%d volumes to choose from for all claims of the pod (at most %d); "+
 			"use fewer", name, claim.Name, len(class.AllowedTopologies), mostPlaces, n.steps, maxCombineSteps)
 		return
 	}
 	list, any := b.choicesOf(n, claim, class)
 	if len(list.choices) == 0 && !any {
-		n.problems = append(n.problems, fmt.Sprintf("no volume of storage class %s is free for persistent volume claim %s", name, claim.Name))
+		n.problems = append(n.problems, fmt.Sprintf("no volume of storage class %s is free for persistent volume "+
+			"claim %s", name, claim.Name))
 	}
 	if class.Provisioner == volume.NotSupportedProvisioner {
 		// Its volumes are there and each can be had once. Which one a pod gets is kube-scheduler's choice, so such pods
@@ -238,7 +243,8 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 }
 
 // choicesOf adds the ways in which an unbound claim's volume can be had. any says that one can be made everywhere.
-func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (list volumeChoices, any bool) {
+func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (list volumeChoices, any bool) {
 	list, any = b.provisionableIn(class)
 	selected, taken := claim.Annotations[volume.AnnSelectedNode]
 	switch {
@@ -390,7 +396,8 @@ func reachableFrom(pv *corev1.PersistentVolume) (sets []require.Set, bound bool)
 // zonesOf reads the zone and region labels of a volume; several values are joined by two underscores.
 func zonesOf(pv *corev1.PersistentVolume) require.Set {
 	var set require.Set
-	for _, key := range []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+	for _, key := range []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
 		text, ok := pv.Labels[key]
 		if !ok {
 			continue

@@ -24,18 +24,21 @@ import (
 const ebs = resource.AttachPrefix + ebsDriver
 
 func storageClass(name, provisioner string, mode storagev1.VolumeBindingMode, zones ...string) *storagev1.StorageClass {
-	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &mode}
+	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
+		VolumeBindingMode: &mode}
 	for _, zone := range zones {
 		c.AllowedTopologies = append(c.AllowedTopologies, corev1.TopologySelectorTerm{
-			MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone, Values: []string{zone}}}})
+			MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelTopologyZone,
+				Values: []string{zone}}}})
 	}
 	return c
 }
 
 func claimOf(name, class string) *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
-		StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")}}}}
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")}}}}
 }
 
 func boundTo(claim *corev1.PersistentVolumeClaim, pv string) *corev1.PersistentVolumeClaim {
@@ -46,8 +49,9 @@ func boundTo(claim *corev1.PersistentVolumeClaim, pv string) *corev1.PersistentV
 func volumeOf(name, class string, terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		StorageClassName: class, Capacity: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")},
-		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebsDriver, VolumeHandle: "vol-" + name}},
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebsDriver,
+			VolumeHandle: "vol-" + name}},
 	}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable}}
 	if len(terms) > 0 {
 		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}
@@ -56,7 +60,8 @@ func volumeOf(name, class string, terms ...corev1.NodeSelectorTerm) *corev1.Pers
 }
 
 func in(key string, values ...string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key,
+		Operator: corev1.NodeSelectorOpIn, Values: values}}}
 }
 
 func mounting(claims ...string) *corev1.Pod {
@@ -128,8 +133,9 @@ func TestVolumes(t *testing.T) {
 	small := volumeOf("p3", "local", in("host", "n3"))
 	small.Spec.Capacity[corev1.ResourceStorage] = apiresource.MustParse("1Mi")
 	ephemeral := podWith(func(s *corev1.PodSpec) {
-		s.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
-			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimOf("", "sc").Spec}}}}}
+		s.Volumes = []corev1.Volume{{Name: "scratch",
+			VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+				VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claimOf("", "sc").Spec}}}}}
 	})
 	owned := boundTo(claimOf("p-scratch", "sc"), "pv")
 	owned.OwnerReferences = []metav1.OwnerReference{{UID: "u", Controller: &yes}}
@@ -141,30 +147,58 @@ func TestVolumes(t *testing.T) {
 		terms   string
 		bad     string
 	}{
-		"no claim":                         {[]any{mounting("data")}, "", "claim data does not exist"},
-		"no storage class":                 {[]any{claimOf("data", "sc"), mounting("data")}, "", "storage class sc of persistent volume claim data does not exist"},
-		"unbound without a class":          {[]any{claimOf("data", ""), mounting("data")}, "", "names no storage class"},
-		"unbound, bound at once":           {[]any{storageClass("sc", "d", now), claimOf("data", "sc"), mounting("data")}, "", "does not wait"},
-		"lost":                             {[]any{volumeOf("pv", "sc"), lost, mounting("data")}, "", "has lost its volume"},
-		"being deleted":                    {[]any{storageClass("sc", "d", wait), leaving, mounting("data")}, "", "is being deleted"},
-		"half bound":                       {[]any{volumeOf("pv", "sc"), prebound, mounting("data")}, "", "still being bound"},
-		"bound to nothing":                 {[]any{boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, "", "volume pv of persistent volume claim data does not exist"},
-		"bound, usable everywhere":         {[]any{volumeOf("pv", "sc"), boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, "", ""},
-		"bound in either of two places":    {[]any{volumeOf("pv", "sc", in(zone, "a"), in("rack", "r")), boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, zone + " In [a] OR rack In [r]", ""},
-		"bound by the driver's own label":  {[]any{volumeOf("pv", "sc", in("topology.ebs.csi.aws.com/zone", "a")), boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, zone + " In [a]", ""},
-		"bound with zone labels":           {[]any{labelled, boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, zone + " In [a, b] OR topology.kubernetes.io/region DoesNotExist; " + zone + " DoesNotExist", ""},
-		"bound where the pod may not run":  {[]any{volumeOf("pv", "sc", in(zone, "a")), boundTo(claimOf("data", "sc"), "pv"), choosy}, zone + " In [c]", "can't be had together where the pod may run"},
-		"made anywhere":                    {[]any{storageClass("sc", "d", wait), claimOf("data", "sc"), mounting("data")}, "", ""},
-		"made in some zones":               {[]any{storageClass("sc", "d", wait, "a", "b"), claimOf("data", "sc"), mounting("data")}, zone + " In [a, b]", ""},
-		"being made for a node":            {[]any{storageClass("sc", "d", wait, "a"), selected, mounting("data")}, "metadata.name In [n1]; " + zone + " In [a]", ""},
-		"local, none there":                {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), claimOf("data", "local"), mounting("data")}, "", "no volume of storage class local is free"},
-		"local, two there":                 {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), volumeOf("p1", "local", in("host", "n1")), volumeOf("p2", "local", in("host", "n2")), small, claimOf("data", "local"), mounting("data")}, "host In [n1, n2]", ""},
-		"local, kept for others or for it": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), kept, mine, volumeOf("p4", "local", in("host", "n4")), claimOf("data", "local"), mounting("data")}, "host In [n2]", ""},
-		"local, two claims, one volume":    {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), volumeOf("p1", "local", in("host", "n1")), claimOf("data", "local"), claimOf("log", "local"), mounting("data", "log")}, "", "can't be had together"},
-		"local, two claims, three volumes": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), volumeOf("p1", "local", in("host", "n1")), volumeOf("p2", "local", in("host", "n1")), volumeOf("p3", "local", in("host", "n3")), claimOf("data", "local"), claimOf("log", "local"), mounting("data", "log")}, "host In [n1]", ""},
-		"ephemeral, not there yet":         {[]any{storageClass("sc", "d", wait, "a"), ephemeral}, zone + " In [a]", ""},
-		"ephemeral, there":                 {[]any{volumeOf("pv", "sc", in(zone, "b")), owned, ephemeral}, zone + " In [b]", ""},
-		"ephemeral, somebody else's":       {[]any{volumeOf("pv", "sc"), boundTo(claimOf("p-scratch", "sc"), "pv"), ephemeral}, "", "is not the one made for volume scratch"},
+		"no claim": {[]any{mounting("data")}, "", "claim data does not exist"},
+		"no storage class": {[]any{claimOf("data", "sc"), mounting("data")}, "",
+			"storage class sc of persistent volume claim data does not exist"},
+		"unbound without a class": {[]any{claimOf("data", ""), mounting("data")}, "",
+			"names no storage class"},
+		"unbound, bound at once": {[]any{storageClass("sc", "d", now), claimOf("data", "sc"),
+			mounting("data")}, "", "does not wait"},
+		"lost": {[]any{volumeOf("pv", "sc"), lost, mounting("data")}, "",
+			"has lost its volume"},
+		"being deleted": {[]any{storageClass("sc", "d", wait), leaving, mounting("data")}, "",
+			"is being deleted"},
+		"half bound": {[]any{volumeOf("pv", "sc"), prebound, mounting("data")}, "",
+			"still being bound"},
+		"bound to nothing": {[]any{boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, "",
+			"volume pv of persistent volume claim data does not exist"},
+		"bound, usable everywhere": {[]any{volumeOf("pv", "sc"), boundTo(claimOf("data", "sc"), "pv"),
+			mounting("data")}, "", ""},
+		"bound in either of two places": {[]any{volumeOf("pv", "sc", in(zone, "a"), in("rack", "r")),
+			boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, zone + " In [a] OR rack In [r]", ""},
+		"bound by the driver's own label": {[]any{volumeOf("pv", "sc", in("topology.ebs.csi.aws.com/zone", "a")),
+			boundTo(claimOf("data", "sc"), "pv"), mounting("data")}, zone + " In [a]", ""},
+		"bound with zone labels": {[]any{labelled, boundTo(claimOf("data", "sc"), "pv"), mounting("data")},
+			zone + " In [a, b] OR topology.kubernetes.io/region DoesNotExist; " + zone + " DoesNotExist", ""},
+		"bound where the pod may not run": {[]any{volumeOf("pv", "sc", in(zone, "a")), boundTo(claimOf("data", "sc"),
+			"pv"), choosy}, zone + " In [c]", "can't be had together where the pod may run"},
+		"made anywhere": {[]any{storageClass("sc", "d", wait), claimOf("data", "sc"),
+			mounting("data")}, "", ""},
+		"made in some zones": {[]any{storageClass("sc", "d", wait, "a", "b"), claimOf("data", "sc"),
+			mounting("data")}, zone + " In [a, b]", ""},
+		"being made for a node": {[]any{storageClass("sc", "d", wait, "a"), selected, mounting("data")},
+			"metadata.name In [n1]; " + zone + " In [a]", ""},
+		"local, none there": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait),
+			claimOf("data", "local"), mounting("data")}, "", "no volume of storage class local is free"},
+		"local, two there": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait),
+			volumeOf("p1", "local", in("host", "n1")), volumeOf("p2", "local", in("host", "n2")), small,
+			claimOf("data", "local"), mounting("data")}, "host In [n1, n2]", ""},
+		"local, kept for others or for it": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait), kept,
+			mine, volumeOf("p4", "local", in("host", "n4")), claimOf("data", "local"), mounting("data")},
+			"host In [n2]", ""},
+		"local, two claims, one volume": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait),
+			volumeOf("p1", "local", in("host", "n1")), claimOf("data", "local"), claimOf("log", "local"),
+			mounting("data", "log")}, "", "can't be had together"},
+		"local, two claims, three volumes": {[]any{storageClass("local", volume.NotSupportedProvisioner, wait),
+			volumeOf("p1", "local", in("host", "n1")), volumeOf("p2", "local", in("host", "n1")),
+			volumeOf("p3", "local", in("host", "n3")), claimOf("data", "local"), claimOf("log", "local"),
+			mounting("data", "log")}, "host In [n1]", ""},
+		"ephemeral, not there yet": {[]any{storageClass("sc", "d", wait, "a"), ephemeral}, zone +
+			" In [a]", ""},
+		"ephemeral, there": {[]any{volumeOf("pv", "sc", in(zone, "b")), owned, ephemeral}, zone +
+			" In [b]", ""},
+		"ephemeral, somebody else's": {[]any{volumeOf("pv", "sc"), boundTo(claimOf("p-scratch", "sc"), "pv"),
+			ephemeral}, "", "is not the one made for volume scratch"},
 	} {
 		// The order in which the watches deliver must not matter.
 		for _, backwards := range []bool{false, true} {
@@ -176,7 +210,8 @@ func TestVolumes(t *testing.T) {
 			if got := termsText(class); got != c.terms {
 				t.Errorf("%s (backwards %v): terms %q, want %q", name, backwards, got, c.terms)
 			}
-			if problem := strings.Join(class.Unsupported, "; "); (c.bad == "") != (problem == "") || !strings.Contains(problem, c.bad) {
+			if problem := strings.Join(class.Unsupported, "; "); (c.bad == "") != (problem == "") ||
+				!strings.Contains(problem, c.bad) {
 				t.Errorf("%s (backwards %v): kept back by %q, want %q", name, backwards, problem, c.bad)
 			}
 		}
@@ -187,30 +222,37 @@ func TestOwnTermsAreKeptApart(t *testing.T) {
 	pod := mounting("data")
 	pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
 	c := onlyPod(bookOf(t, volumeOf("pv", "sc", in("rack", "r")), boundTo(claimOf("data", "sc"), "pv"), pod)).Class
-	if termsText(c) != "disk In [ssd]; rack In [r]" || len(c.OwnTerms) != 1 || c.OwnTerms[0].String() != "disk In [ssd]" {
+	if termsText(c) != "disk In [ssd]; rack In [r]" || len(c.OwnTerms) != 1 ||
+		c.OwnTerms[0].String() != "disk In [ssd]" {
 		t.Errorf("terms %v, own %v", c.Terms, c.OwnTerms)
 	}
-	if c := onlyPod(bookOf(t, volumeOf("pv", "sc"), boundTo(claimOf("data", "sc"), "pv"), pod)).Class; c.OwnTerms != nil {
+	if c := onlyPod(bookOf(t, volumeOf("pv", "sc"), boundTo(claimOf("data", "sc"), "pv"), pod)).
+		Class; c.OwnTerms != nil {
 		t.Errorf("volumes that ask for nothing: own terms %v", c.OwnTerms)
 	}
 }
 
 func csiNode(name string, limit int32) *storagev1.CSINode {
-	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-		{Name: ebsDriver, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}, {Name: "other"}}}}
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
+			{Name: ebsDriver, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}, {Name: "other"}}}}
 }
 
 func TestAttachLimits(t *testing.T) {
 	legacy := volumeOf("old", "sc")
-	legacy.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-old"}}
+	legacy.Spec.PersistentVolumeSource =
+		corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-old"}}
 	pod := mounting("data", "more", "data", "fresh", "legacy")
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{Name: "inline", VolumeSource: corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-inline"}}},
 		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: ebsDriver}}})
 	objects := []any{
-		storageClass("sc", "kubernetes.io/aws-ebs", storagev1.VolumeBindingWaitForFirstConsumer), volumeOf("pv", "sc"), volumeOf("pv2", "sc"), legacy,
-		boundTo(claimOf("data", "sc"), "pv"), boundTo(claimOf("more", "sc"), "pv2"), boundTo(claimOf("legacy", "sc"), "old"), claimOf("fresh", "sc"), pod,
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}},
+		storageClass("sc", "kubernetes.io/aws-ebs", storagev1.VolumeBindingWaitForFirstConsumer), volumeOf("pv", "sc"),
+		volumeOf("pv2", "sc"), legacy,
+		boundTo(claimOf("data", "sc"), "pv"), boundTo(claimOf("more", "sc"), "pv2"), boundTo(claimOf("legacy", "sc"),
+			"old"), claimOf("fresh", "sc"), pod,
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}},
 	}
 	b := bookOf(t, objects...)
 	before := onlyPod(b)
@@ -233,13 +275,15 @@ func TestAttachLimits(t *testing.T) {
 	}
 	sort.Strings(handles)
 	if p.Class.Requests[dim] != 5 || !slices.Equal(handles, []string{
-		ebsDriver + "/default/fresh", ebsDriver + "/vol-inline", ebsDriver + "/vol-old", ebsDriver + "/vol-pv", ebsDriver + "/vol-pv2"}) {
+		ebsDriver + "/default/fresh", ebsDriver + "/vol-inline", ebsDriver + "/vol-old", ebsDriver + "/vol-pv",
+		ebsDriver + "/vol-pv2"}) {
 		t.Errorf("the pod attaches %d: %v", p.Class.Requests[dim], handles)
 	}
 	if p.Class.Key != before.Class.Key {
 		t.Error("the class has another key once a limit is known: seats kept for it are lost")
 	}
-	if s.Node("n1").Allocatable[dim] != 7 || s.Node("n2").Allocatable[dim] != unlimited || s.Node("n1").Capacity[dim] != 0 {
+	if s.Node("n1").Allocatable[dim] != 7 || s.Node("n2").Allocatable[dim] != unlimited ||
+		s.Node("n1").Capacity[dim] != 0 {
 		t.Errorf("n1 %v, n2 %v", s.Node("n1").Allocatable, s.Node("n2").Allocatable)
 	}
 	b.SetCSINode(csiNode("n1", 9))
@@ -272,8 +316,10 @@ func TestTypesHaveAttachLimits(t *testing.T) {
 	if c.Types[0].Allocatable[dim] != 26 || c.Types[1].Allocatable[dim] != unlimited {
 		t.Errorf("types %v", c.Types)
 	}
-	if s.Claim("c").Allocatable[dim] != 26 || s.Node("joining").Allocatable[dim] != 26 || len(s.Claim("c").AwaitedResources) != 0 {
-		t.Errorf("claim %v wants %v, node %v", s.Claim("c").Allocatable, s.Claim("c").AwaitedResources, s.Node("joining").Allocatable)
+	if s.Claim("c").Allocatable[dim] != 26 || s.Node("joining").Allocatable[dim] != 26 ||
+		len(s.Claim("c").AwaitedResources) != 0 {
+		t.Errorf("claim %v wants %v, node %v", s.Claim("c").Allocatable, s.Claim("c").AwaitedResources,
+			s.Node("joining").Allocatable)
 	}
 	joined := joining.DeepCopy()
 	joined.Labels[cluster.InitializedLabel] = "true"
@@ -298,8 +344,10 @@ func TestClaimsThatAreNotBoundTiePods(t *testing.T) {
 	if !slices.Equal(p.UnboundClaims, []string{"default/data"}) || len(p.ExclusiveVolumes) != 0 {
 		t.Errorf("a volume that will be made: unbound %v, exclusive %v", p.UnboundClaims, p.ExclusiveVolumes)
 	}
-	b := bookOf(t, storageClass("local", volume.NotSupportedProvisioner, wait), volumeOf("pv", "local"), claimOf("data", "local"), mounting("data"))
-	if p := onlyPod(b); len(p.UnboundClaims) != 0 || !slices.Equal(p.ExclusiveVolumes, []string{"storage class local"}) {
+	b := bookOf(t, storageClass("local", volume.NotSupportedProvisioner, wait), volumeOf("pv", "local"),
+		claimOf("data", "local"), mounting("data"))
+	if p := onlyPod(b); len(p.UnboundClaims) != 0 || !slices.Equal(p.ExclusiveVolumes,
+		[]string{"storage class local"}) {
 		t.Errorf("a volume that is there: unbound %v, exclusive %v", p.UnboundClaims, p.ExclusiveVolumes)
 	}
 	b.SetVolumeClaim(boundTo(claimOf("data", "local"), "pv"))
@@ -318,8 +366,12 @@ func TestChangesOfVolumesReachPods(t *testing.T) {
 		terms  string
 	}{
 		{"a claim comes", func() { b.SetVolumeClaim(claimOf("data", "sc")) }, "storage class sc", ""},
-		{"its class comes", func() { b.SetStorageClass(storageClass("sc", "d", storagev1.VolumeBindingWaitForFirstConsumer, "a")) }, "", corev1.LabelTopologyZone + " In [a]"},
-		{"its class allows more", func() { b.SetStorageClass(storageClass("sc", "d", storagev1.VolumeBindingWaitForFirstConsumer)) }, "", ""},
+		{"its class comes", func() {
+			b.SetStorageClass(storageClass("sc", "d", storagev1.VolumeBindingWaitForFirstConsumer, "a"))
+		}, "", corev1.LabelTopologyZone + " In [a]"},
+		{"its class allows more", func() {
+			b.SetStorageClass(storageClass("sc", "d", storagev1.VolumeBindingWaitForFirstConsumer))
+		}, "", ""},
 		{"it is bound", func() { b.SetVolumeClaim(boundTo(claimOf("data", "sc"), "pv")) }, "volume pv of", ""},
 		{"its volume comes", func() { b.SetVolume(volumeOf("pv", "sc", in("rack", "r"))) }, "", "rack In [r]"},
 		{"its volume goes", func() { b.DeleteVolume("pv") }, "volume pv of", ""},
@@ -344,8 +396,8 @@ func TestChangesOfVolumesReachPods(t *testing.T) {
 	}
 }
 
-// TestVolumesAgainstKubernetes draws claims, volumes, classes and nodes, and compares on which nodes the pod may run with
-// what Kubernetes' own matching of volumes says.
+// TestVolumesAgainstKubernetes draws claims, volumes, classes and nodes, and compares on which nodes the pod may run
+// with what Kubernetes' own matching of volumes says.
 func TestVolumesAgainstKubernetes(t *testing.T) {
 	for seed := range int64(2000) {
 		r := rand.New(rand.NewSource(seed))
@@ -358,7 +410,8 @@ func TestVolumesAgainstKubernetes(t *testing.T) {
 				for range r.Intn(3) {
 					term := randomTerm(r)
 					term.MatchFields = nil
-					pv.Spec.NodeAffinity.Required.NodeSelectorTerms = append(pv.Spec.NodeAffinity.Required.NodeSelectorTerms, term)
+					pv.Spec.NodeAffinity.Required.NodeSelectorTerms =
+						append(pv.Spec.NodeAffinity.Required.NodeSelectorTerms, term)
 				}
 			}
 			pv.Labels = randomLabels(r)
@@ -366,14 +419,17 @@ func TestVolumesAgainstKubernetes(t *testing.T) {
 			if r.Intn(4) == 0 {
 				pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: pick(r, []string{"c0", "c9"})}
 			}
-			pv.Status.Phase = pick(r, []corev1.PersistentVolumePhase{corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumePending})
+			pv.Status.Phase = pick(r, []corev1.PersistentVolumePhase{corev1.VolumeAvailable, corev1.VolumeAvailable,
+				corev1.VolumePending})
 			pvs = append(pvs, pv)
 			b.SetVolume(pv)
 		}
-		class := storageClass("sc", pick(r, []string{"d", volume.NotSupportedProvisioner}), storagev1.VolumeBindingWaitForFirstConsumer)
+		class := storageClass("sc", pick(r, []string{"d", volume.NotSupportedProvisioner}),
+			storagev1.VolumeBindingWaitForFirstConsumer)
 		for range r.Intn(2) {
 			class.AllowedTopologies = append(class.AllowedTopologies, corev1.TopologySelectorTerm{
-				MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: pick(r, keys()), Values: []string{pick(r, values())}}}})
+				MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: pick(r, keys()),
+					Values: []string{pick(r, values())}}}})
 		}
 		b.SetStorageClass(class)
 		claim := claimOf("c0", "sc")
@@ -393,13 +449,15 @@ func TestVolumesAgainstKubernetes(t *testing.T) {
 			_, got := c.MatchesLabels(cluster.LabelsOf(node.Labels).Get)
 			got = got && len(c.Unsupported) == 0
 			if want := reachable(t, claim, class, pvs, node); got != want {
-				t.Fatalf("seed %d, node %v: we say %v (%s; %v), Kubernetes %v", seed, node.Labels, got, termsText(c), c.Unsupported, want)
+				t.Fatalf("seed %d, node %v: we say %v (%s; %v), Kubernetes %v", seed, node.Labels, got, termsText(c),
+					c.Unsupported, want)
 			}
 		}
 	}
 }
 
-func reachable(t *testing.T, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, pvs []*corev1.PersistentVolume, node *corev1.Node) bool {
+func reachable(t *testing.T, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
+	pvs []*corev1.PersistentVolume, node *corev1.Node) bool {
 	t.Helper()
 	if claim.Spec.VolumeName != "" {
 		return volume.CheckNodeAffinity(pvs[0], node.Labels) == nil
@@ -439,10 +497,12 @@ func TestReservations(t *testing.T) {
 	const key = "karpenter.k8s.aws/capacity-reservation-id"
 	b, clock := bookWithPools("p")
 	sell := func(left int) {
-		b.setCatalog("p", 0, []*cloudprovider.InstanceType{{Name: "m", Capacity: quantity("4"), Offerings: []cloudprovider.Offering{
-			{Labels: map[string]string{cluster.CapacityTypeLabel: "reserved", key: "cr-1"}, Available: true, ReservationID: "cr-1", ReservationCapacity: left},
-			{Labels: map[string]string{cluster.CapacityTypeLabel: "spot"}, Price: 1, Available: true},
-		}}}, nil)
+		b.setCatalog("p", 0, []*cloudprovider.InstanceType{{Name: "m", Capacity: quantity("4"),
+			Offerings: []cloudprovider.Offering{
+				{Labels: map[string]string{cluster.CapacityTypeLabel: "reserved", key: "cr-1"}, Available: true,
+					ReservationID: "cr-1", ReservationCapacity: left},
+				{Labels: map[string]string{cluster.CapacityTypeLabel: "spot"}, Price: 1, Available: true},
+			}}}, nil)
 	}
 	sell(2)
 	reserved := func() (left int, available bool) {
@@ -466,7 +526,8 @@ func TestReservations(t *testing.T) {
 	b.SetClaim(pinnedClaim("b", key, "cr-2"))
 	check("a claim is pinned to it", 1, true)
 	launched := pinnedClaim("a", key, "cr-1")
-	launched.Status.Conditions = []metav1.Condition{{Type: cluster.Launched, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(clock.at)}}
+	launched.Status.Conditions = []metav1.Condition{{Type: cluster.Launched, Status: metav1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(clock.at)}}
 	b.SetClaim(launched)
 	check("it is launched and the provider has not said so", 1, true)
 	b.SetClaim(pinnedClaim("c", key, "cr-1"))

@@ -43,7 +43,8 @@ func watched() []client.Object {
 
 // Prepare makes the informers that Watch will feed the book from, without waiting for them: a replica that is not
 // elected fills its cache too, takes over at once, and is not ready before. also are more kinds, of Book.ExtraKinds.
-func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, also ...client.Object) error {
+func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind,
+	also ...client.Object) error {
 	for _, gvk := range classes {
 		if _, err := informers.GetInformerForKind(ctx, gvk, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, explainMissing(err))
@@ -59,7 +60,8 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
 // the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
-func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind, pods toolscache.ListerWatcher) error {
+func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind,
+	pods toolscache.ListerWatcher) error {
 	b.startCountingEvictions()
 	w := watcher{ctx: ctx, informers: informers, kinds: append(watched(), b.ExtraKinds()...), contain: b.contain}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
@@ -119,9 +121,9 @@ func (b *Book) watchReferenced(w *watcher) {
 		func(obj client.Object) { b.DeletePriorityClass(obj.GetName()) })
 }
 
-// watchNodeClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own, the
-// provider could be asked about a change before it knows of it, and what it said then would stand for minutes. The informer has
-// a Go type, and one object that the type can't read hides all; the CRD lets none such through.
+// watchNodeClass watches a kind of NodeClass by the very informer that the provider reads it from. With one of its own,
+// the provider could be asked about a change before it knows of it, and what it said then would stand for minutes. The
+// informer has a Go type, and one object that the type can't read hides all; the CRD lets none such through.
 func (b *Book) watchNodeClass(w *watcher, gvk schema.GroupVersionKind) {
 	ref := func(name string) cluster.ClassRef {
 		return cluster.ClassRef{Group: gvk.Group, Kind: gvk.Kind, Name: name}
@@ -146,7 +148,8 @@ func (b *Book) watchNodeClass(w *watcher, gvk schema.GroupVersionKind) {
 func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 	state := cluster.NodeClassState{Generation: u.GetGeneration()}
 	if u.GetDeletionTimestamp() != nil {
-		state.Reason, state.Message = "NodeClassTerminating", fmt.Sprintf("%s %q is being deleted", u.GetKind(), u.GetName())
+		state.Reason, state.Message = "NodeClassTerminating", fmt.Sprintf("%s %q is being deleted", u.GetKind(),
+			u.GetName())
 		return state
 	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
@@ -159,12 +162,14 @@ func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 		message, _, _ := unstructured.NestedString(c, "message")
 		switch {
 		case found && observed < u.GetGeneration():
-			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has changed and is being looked at", u.GetKind(), u.GetName())
+			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has changed and is "+
+				"being looked at", u.GetKind(), u.GetName())
 		case c["status"] == string(metav1.ConditionTrue):
 			state.Ready = true
 		case c["status"] == string(metav1.ConditionUnknown):
 			// Whoever keeps the class waits for something, and tells of it there if that is trouble.
-			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q is not ready yet: %s", u.GetKind(), u.GetName(), message)
+			state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q is not ready yet: %s",
+				u.GetKind(), u.GetName(), message)
 		default:
 			reason, _, _ := unstructured.NestedString(c, "reason")
 			state.Reason = cmp.Or(reason, "NodeClassNotReady")
@@ -172,7 +177,8 @@ func nodeClassState(u *unstructured.Unstructured) cluster.NodeClassState {
 		}
 		return state
 	}
-	state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has no Ready condition yet", u.GetKind(), u.GetName())
+	state.Pending, state.Reason, state.Message = true, classUnknown, fmt.Sprintf("%s %q has no Ready condition yet",
+		u.GetKind(), u.GetName())
 	return state
 }
 

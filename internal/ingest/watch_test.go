@@ -49,7 +49,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case q.Get("sendInitialEvents") != "":
-		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`, http.StatusUnprocessableEntity)
+		http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`,
+			http.StatusUnprocessableEntity)
 		return
 	case q.Get("watch") != "":
 		w.(http.Flusher).Flush()
@@ -135,7 +136,8 @@ func startCache(t *testing.T, s *apiServer) plane {
 	mapper.Add(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), meta.RESTScopeNamespace)
 	mapper.Add(v1.GroupVersion().WithKind("NodePool"), meta.RESTScopeRoot)
 	mapper.Add(v1.GroupVersion().WithKind("NodeClaim"), meta.RESTScopeRoot)
-	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"), classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
+	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"),
+		classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
 	c, err := cache.New(&rest.Config{Host: server.URL}, cache.Options{
 		Scheme: scheme, Mapper: mapper, DefaultTransform: Strip, HTTPClient: server.Client(),
 	})
@@ -176,7 +178,8 @@ func storedPool(name string, change ...func(map[string]any)) map[string]any {
 		"metadata": map[string]any{"name": name, "uid": name + "-uid", "generation": int64(3), "resourceVersion": "5"},
 		"spec":     map[string]any{"template": map[string]any{"spec": spec}},
 		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": v1.ConditionTypeReady, "status": "False", "reason": "Because", "message": "why", "lastTransitionTime": "2026-01-01T00:00:00Z",
+			"type": v1.ConditionTypeReady, "status": "False", "reason": "Because", "message": "why",
+			"lastTransitionTime": "2026-01-01T00:00:00Z",
 		}}},
 	}
 }
@@ -184,8 +187,9 @@ func storedPool(name string, change ...func(map[string]any)) map[string]any {
 func storedClaim(name string, taints ...any) map[string]any {
 	return map[string]any{
 		"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-		"metadata": map[string]any{"name": name, "resourceVersion": "6", "labels": map[string]any{v1.NodePoolLabelKey: "good"}},
-		"spec":     map[string]any{"taints": taints, "requirements": []any{}},
+		"metadata": map[string]any{"name": name, "resourceVersion": "6",
+			"labels": map[string]any{v1.NodePoolLabelKey: "good"}},
+		"spec": map[string]any{"taints": taints, "requirements": []any{}},
 	}
 }
 
@@ -195,7 +199,9 @@ func lowerCaseTaint() map[string]any {
 
 func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 	server := &apiServer{release: make(chan struct{}), items: map[string][]any{
-		"nodepools":  {storedPool("bad", func(s map[string]any) { s["taints"] = []any{lowerCaseTaint()} }), storedPool("good")},
+		"nodepools": {storedPool("bad", func(s map[string]any) {
+			s["taints"] = []any{lowerCaseTaint()}
+		}), storedPool("good")},
 		"nodeclaims": {storedClaim("odd", lowerCaseTaint()), storedClaim("fine")},
 	}}
 	informers := startCache(t, server)
@@ -219,10 +225,12 @@ func TestOneUnreadableObjectDoesNotHideTheOthers(t *testing.T) {
 	if good == nil || len(good.Problems) != 0 {
 		t.Errorf("the good pool: %+v", good)
 	}
-	if problem == nil || len(problem.Problems) != 1 || problem.Problems[0].Field != "spec.template.spec.taints[0].timeAdded" {
+	if problem == nil || len(problem.Problems) != 1 ||
+		problem.Problems[0].Field != "spec.template.spec.taints[0].timeAdded" {
 		t.Fatalf("the bad pool: %+v", problem)
 	}
-	if text := problem.Problems[0].Text; !strings.Contains(text, "2024-01-01t00:00:00z") || !strings.Contains(text, "correct or remove it") {
+	if text := problem.Problems[0].Text; !strings.Contains(text, "2024-01-01t00:00:00z") || !strings.Contains(text,
+		"correct or remove it") {
 		t.Errorf("the problem says %q", text)
 	}
 	if s.Claim("fine") == nil || s.Claim("odd") == nil || s.Claim("odd").Pool != "good" {
@@ -236,7 +244,8 @@ func TestNodeClassesAreSeenByTheInformerOfTheProvider(t *testing.T) {
 		"apiVersion": classGVK().GroupVersion().String(), "kind": "KWOKNodeClass",
 		"metadata": map[string]any{"name": "default", "resourceVersion": "5", "generation": int64(2)},
 		"status": map[string]any{"conditions": []any{map[string]any{
-			"type": v1.ConditionTypeReady, "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": int64(2),
+			"type": v1.ConditionTypeReady, "status": "True", "reason": "Ready", "message": "",
+			"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": int64(2),
 		}}},
 	}}}, release: make(chan struct{})}
 	close(server.release)
@@ -247,7 +256,8 @@ func TestNodeClassesAreSeenByTheInformerOfTheProvider(t *testing.T) {
 	if err := b.Watch(ctx, informers, []schema.GroupVersionKind{classGVK()}, informers.pods); err != nil {
 		t.Fatal(err)
 	}
-	if state := b.nodeClassNow(cluster.ClassRef{Group: classGVK().Group, Kind: classGVK().Kind, Name: "default"}); !state.Ready || state.Generation != 2 {
+	if state := b.nodeClassNow(cluster.ClassRef{Group: classGVK().Group, Kind: classGVK().Kind,
+		Name: "default"}); !state.Ready || state.Generation != 2 {
 		t.Errorf("the class is %+v", state)
 	}
 	var class kwokv1alpha1.KWOKNodeClass
@@ -261,7 +271,8 @@ func TestNodeClassesAreSeenByTheInformerOfTheProvider(t *testing.T) {
 
 func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
 	b, _ := newBook()
-	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}, cluster.NodeClassState{Ready: true})
+	b.SetNodeClass(cluster.ClassRef{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"},
+		cluster.NodeClassState{Ready: true})
 	object := storedPool("bad", func(s map[string]any) { s["taints"] = []any{lowerCaseTaint()} })
 	object["spec"].(map[string]any)["limits"] = map[string]any{"cpu": "lots", "memory": "1Gi"}
 	b.setStoredPool(&unstructured.Unstructured{Object: object})
@@ -276,7 +287,8 @@ func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
 	if !p.NodeClass.Ready || len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Message != "why" {
 		t.Errorf("class %+v, status %+v: what can be read was lost", p.NodeClass, p.Status)
 	}
-	if !p.ConsolidateAfter.Never || len(p.Budgets) != 1 || !p.Budgets[0].Covers("Empty") || p.Budgets[0].Allows(10) != 0 {
+	if !p.ConsolidateAfter.Never || len(p.Budgets) != 1 || !p.Budgets[0].Covers("Empty") ||
+		p.Budgets[0].Allows(10) != 0 {
 		t.Errorf("nodes may be taken from a pool whose rules can't be read: %+v", p)
 	}
 	b.setStoredPool(&unstructured.Unstructured{Object: storedPool("bad")})
@@ -287,12 +299,20 @@ func TestBrokenPoolIsKnownButNeitherGrowsNorShrinks(t *testing.T) {
 
 func TestUnreadableShapesAreNamed(t *testing.T) {
 	for want, change := range map[string]func(spec map[string]any){
-		"spec.template.spec.taints":                     func(s map[string]any) { s["taints"] = "none" },
-		"spec.template.spec.expireAfter":                func(s map[string]any) { s["expireAfter"] = "soon" },
-		"spec.template.spec.requirements[1].values":     func(s map[string]any) { s["requirements"] = []any{map[string]any{}, map[string]any{"values": "x"}} },
-		"spec.template.spec.nodeClassRef.name":          func(s map[string]any) { s["nodeClassRef"].(map[string]any)["name"] = map[string]any{} },
-		`spec.template.spec.startupTaints[0].timeAdded`: func(s map[string]any) { s["startupTaints"] = []any{lowerCaseTaint()} },
-		"spec.template.spec.terminationGracePeriod":     func(s map[string]any) { s["terminationGracePeriod"] = "a while" },
+		"spec.template.spec.taints":      func(s map[string]any) { s["taints"] = "none" },
+		"spec.template.spec.expireAfter": func(s map[string]any) { s["expireAfter"] = "soon" },
+		"spec.template.spec.requirements[1].values": func(s map[string]any) {
+			s["requirements"] = []any{map[string]any{}, map[string]any{"values": "x"}}
+		},
+		"spec.template.spec.nodeClassRef.name": func(s map[string]any) {
+			s["nodeClassRef"].(map[string]any)["name"] = map[string]any{}
+		},
+		`spec.template.spec.startupTaints[0].timeAdded`: func(s map[string]any) {
+			s["startupTaints"] = []any{lowerCaseTaint()}
+		},
+		"spec.template.spec.terminationGracePeriod": func(s map[string]any) {
+			s["terminationGracePeriod"] = "a while"
+		},
 	} {
 		_, lost := ReadPool(&unstructured.Unstructured{Object: storedPool("p", change)})
 		if len(lost) != 1 || lost[0].Path != want || lost[0].Err == nil {
@@ -301,7 +321,8 @@ func TestUnreadableShapesAreNamed(t *testing.T) {
 	}
 	object := storedPool("p")
 	object["spec"].(map[string]any)["limits"] = map[string]any{"nvidia.com/gpu": "some"}
-	if _, lost := ReadPool(&unstructured.Unstructured{Object: object}); len(lost) != 1 || lost[0].Path != `spec.limits["nvidia.com/gpu"]` {
+	if _, lost := ReadPool(&unstructured.Unstructured{Object: object}); len(lost) != 1 ||
+		lost[0].Path != `spec.limits["nvidia.com/gpu"]` {
 		t.Errorf("lost %+v", lost)
 	}
 }
@@ -329,8 +350,9 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 	release := make(chan struct{})
 	close(release)
 	informers := startCache(t, &apiServer{release: release, items: map[string][]any{
-		"namespaces":     {map[string]any{"metadata": space}},
-		"storageclasses": {map[string]any{"metadata": meta("local"), "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}},
+		"namespaces": {map[string]any{"metadata": space}},
+		"storageclasses": {map[string]any{"metadata": meta("local"), "provisioner": "kubernetes.io/no-provisioner",
+			"volumeBindingMode": "WaitForFirstConsumer"}},
 		"csinodes": {map[string]any{"metadata": meta("n"), "spec": map[string]any{"drivers": []any{
 			map[string]any{"name": ebsDriver, "nodeID": "n", "allocatable": map[string]any{"count": 7}}}}}},
 		"nodes": {map[string]any{"metadata": meta("n")}},
@@ -343,7 +365,8 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 			map[string]any{"metadata": meta("bound", "namespace", "default"), "spec": map[string]any{"volumes": []any{
 				map[string]any{"name": "v", "persistentVolumeClaim": map[string]any{"claimName": "data"}}}}},
 			map[string]any{"metadata": meta("open", "namespace", "default"), "spec": map[string]any{"volumes": []any{
-				map[string]any{"name": "v", "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": map[string]any{"storageClassName": "local"}}}}}}},
+				map[string]any{"name": "v",
+					"ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": map[string]any{"storageClassName": "local"}}}}}}},
 		},
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -358,10 +381,12 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 		t.Errorf("namespaces %v, resources %v, node %v", s.Namespaces, s.Names, s.Node("n"))
 	}
 	bound, open := s.Pods[0], s.Pods[1]
-	if termsText(bound.Class) != "rack In [r]" || bound.Class.Requests[dim] != 1 || len(bound.Volumes) != 1 || bound.Volumes[0].Handle != ebsDriver+"/vol-1" {
+	if termsText(bound.Class) != "rack In [r]" || bound.Class.Requests[dim] != 1 || len(bound.Volumes) != 1 ||
+		bound.Volumes[0].Handle != ebsDriver+"/vol-1" {
 		t.Errorf("the bound pod: %+v %+v", bound, bound.Class)
 	}
-	if text := strings.Join(open.Class.Unsupported, ""); !strings.Contains(text, "no volume of storage class local is free") {
+	if text := strings.Join(open.Class.Unsupported, ""); !strings.Contains(text, "no volume of storage class local "+
+		"is free") {
 		t.Errorf("the open pod: %q", text)
 	}
 }

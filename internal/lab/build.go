@@ -160,7 +160,8 @@ func (c *counter) complaint() string {
 
 func explainFull(err error, folder string) error {
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "no space left on device") {
-		return fmt.Errorf("no room to build the lab (about 3 GB in the Go caches and %s): free some space, or set GOCACHE, GOTMPDIR and XDG_CACHE_HOME to another disk", folder)
+		return fmt.Errorf("no room to build the lab (about 3 GB in the Go caches and %s): free some space, or set "+
+			"GOCACHE, GOTMPDIR and XDG_CACHE_HOME to another disk", folder)
 	}
 	return err
 }

@@ -57,7 +57,8 @@ func Binary(ctx context.Context, progress io.Writer) (string, error) {
 func givenBinary(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
-		return "", fmt.Errorf("%s=%s is not an executable file: correct it, or unset it to build the lab", BinaryVariable, path)
+		return "", fmt.Errorf("%s=%s is not an executable file: correct it, or unset it to build the lab",
+			BinaryVariable, path)
 	}
 	return filepath.Abs(path)
 }
@@ -116,7 +117,8 @@ const keptBuilds = 2
 func openCache() (cache, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return cache{}, fmt.Errorf("find the user's cache directory (set HOME or XDG_CACHE_HOME, or %s): %w", BinaryVariable, err)
+		return cache{}, fmt.Errorf("find the user's cache directory (set HOME or XDG_CACHE_HOME, or %s): %w",
+			BinaryVariable, err)
 	}
 	c := cache{folder: filepath.Join(base, "tenon", "lab")}
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {

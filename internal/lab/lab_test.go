@@ -109,7 +109,8 @@ func TestGivenBinary(t *testing.T) {
 	}
 	for _, bad := range []string{plain, folder, filepath.Join(folder, "none")} {
 		t.Setenv(BinaryVariable, bad)
-		if _, err := Binary(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), BinaryVariable+"="+bad) {
+		if _, err := Binary(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(),
+			BinaryVariable+"="+bad) {
 			t.Errorf("%s: got %v, want an error that names the variable", bad, err)
 		}
 	}
@@ -196,7 +197,8 @@ func TestOneBuilderAtATime(t *testing.T) {
 
 func TestCounterReadsBuildOutput(t *testing.T) {
 	c := &counter{}
-	c.read(strings.NewReader("go: downloading x v1\nfmt\nk8s.io/api/core/v1\n# broken/pkg\nbroken/pkg/a.go:3:1: undefined: b\n"))
+	c.read(strings.NewReader("go: downloading x v1\nfmt\nk8s.io/api/core/v1\n# broken/pkg\nbroken/pkg/a.go:3:1: " +
+		"undefined: b\n"))
 	if got := c.packages.Load(); got != 2 {
 		t.Errorf("counted %d packages, want 2", got)
 	}

@@ -113,7 +113,8 @@ func eventually(t *testing.T, what string, ok func() error) {
 func TestLifeOfADetachedLab(t *testing.T) {
 	b := newBench(t)
 	b.refused([]string{"status"}, "no lab runs")
-	if out := b.must("up", "--detach"); !strings.Contains(out, "ready in") || !strings.Contains(out, "KUBECONFIG="+b.dir+"/kubeconfig") {
+	if out := b.must("up", "--detach"); !strings.Contains(out, "ready in") || !strings.Contains(out, "KUBECONFIG="+
+		b.dir+"/kubeconfig") {
 		t.Errorf("up said\n%s", out)
 	}
 	b.refused([]string{"up"}, "already runs", "tenon lab down --dir "+b.dir)

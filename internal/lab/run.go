@@ -33,9 +33,11 @@ func Restart(ctx context.Context, dir string, parts ...string) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, binary, append([]string{"restart", "--dir=" + dir}, parts...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, binary, append([]string{"restart", "--dir=" + dir}, parts...)...).
+		CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("restart %s of the lab: %w: %s", strings.Join(parts, ", "), err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("restart %s of the lab: %w: %s", strings.Join(parts, ", "), err,
+			strings.TrimSpace(string(out)))
 	}
 	return nil
 }
@@ -85,7 +87,8 @@ func start(ctx context.Context, dir string, out io.Writer, flags ...string) (*La
 		return nil, fmt.Errorf("make a pipe for the lab's report: %w", err)
 	}
 	defer func() { _ = report.Close() }()
-	cmd := exec.Command(binary, append([]string{"up", "--dir=" + absolute, "--until-stdin-closes", "--report-fd=3"}, flags...)...)
+	cmd := exec.Command(binary, append([]string{"up", "--dir=" + absolute, "--until-stdin-closes", "--report-fd=3"},
+		flags...)...)
 	cmd.ExtraFiles = []*os.File{write}
 	// Ctrl-C is this process's to handle; the lab follows when stdin closes.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -32,7 +32,8 @@ type toolchain struct {
 func newToolchain(ctx context.Context, source string) (toolchain, error) {
 	command, err := exec.LookPath("go")
 	if err != nil {
-		return toolchain{}, fmt.Errorf("the lab is built with the go command (Go 1.26 or newer), which is not in PATH: install Go, or set %s to a built lab", BinaryVariable)
+		return toolchain{}, fmt.Errorf("the lab is built with the go command (Go 1.26 or newer), which is not in "+
+			"PATH: install Go, or set %s to a built lab", BinaryVariable)
 	}
 	t := toolchain{command: command, source: source}
 	output, err := t.run(ctx, "env", "GOVERSION", "GOOS", "GOARCH").Output()

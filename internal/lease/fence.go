@@ -10,12 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// errFenced says that a request was not sent to the API server, because this replica may no longer lead. Whoever leads decides anew.
+// errFenced says that a request was not sent to the API server, because this replica may no longer lead. Whoever leads
+// decides anew.
 var errFenced = errors.New("nothing was sent: this replica can't be sure that it still leads")
 
-// Writer is the client that commands are carried out with. leads says whether this replica leads; nil if it always does. Whatever changes
-// something is held to it right before it is sent: it may have waited for its turn or for its next attempt, and the process may have
-// been frozen meanwhile.
+// Writer is the client that commands are carried out with. leads says whether this replica leads; nil if it always
+// does. Whatever changes something is held to it right before it is sent: it may have waited for its turn or for its
+// next attempt, and the process may have been frozen meanwhile.
 func Writer(mgr manager.Manager, leads func() bool) (client.Client, error) {
 	if leads == nil {
 		return mgr.GetClient(), nil

@@ -55,7 +55,9 @@ func TestWritesAreFencedAtTheWire(t *testing.T) {
 		"create":           func() error { return api.Create(t.Context(), node.DeepCopy()) },
 		"take a finalizer": func() error { return api.Patch(t.Context(), node.DeepCopy(), patch) },
 		"change a status":  func() error { return api.Status().Patch(t.Context(), node.DeepCopy(), patch) },
-		"evict":            func() error { return api.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{}) },
+		"evict": func() error {
+			return api.SubResource("eviction").Create(t.Context(), pod, &policyv1.Eviction{})
+		},
 	} {
 		leads = true
 		before := sent.Load()
@@ -68,7 +70,8 @@ func TestWritesAreFencedAtTheWire(t *testing.T) {
 		}
 	}
 	before := sent.Load()
-	if err := api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}); errors.Is(err, errFenced) || sent.Load() != before+1 {
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "n"}, &corev1.Node{}); errors.Is(err, errFenced) ||
+		sent.Load() != before+1 {
 		t.Errorf("a read: error %v, %d requests sent", err, sent.Load()-before)
 	}
 }

@@ -19,8 +19,8 @@ var errLost = errors.New("another replica holds the lease")
 // timeout bounds each request about the lease, as the election's own deadline for a renewal does.
 const timeout = 10 * time.Second
 
-// heldLease is the election's lease, read more strictly. A replica that was frozen for longer than the lease lasts goes on
-// as if it were elected until its next renewals have failed for ten seconds, although the first of them shows that
+// heldLease is the election's lease, read more strictly. A replica that was frozen for longer than the lease lasts goes
+// on as if it were elected until its next renewals have failed for ten seconds, although the first of them shows that
 // another replica has taken over. Here that first look ends it.
 type heldLease struct {
 	resourcelock.Interface
@@ -31,11 +31,11 @@ type heldLease struct {
 // Lasts is how long a lease holds without being renewed.
 const Lasts = 15 * time.Second
 
-// Term is how long this replica may take itself for the leader. A process that was frozen wakes up in the middle of what it
-// was doing, before it has looked at the lease: whoever acts asks here first.
+// Term is how long this replica may take itself for the leader. A process that was frozen wakes up in the middle of
+// what it was doing, before it has looked at the lease: whoever acts asks here first.
 //
-// It is measured by two clocks. One never goes backwards, but stands still while the machine is suspended. The other is the wall
-// clock, which goes on meanwhile, and which somebody may set.
+// It is measured by two clocks. One never goes backwards, but stands still while the machine is suspended. The other is
+// the wall clock, which goes on meanwhile, and which somebody may set.
 type Term struct {
 	now, wall func() time.Time
 	led       atomic.Bool
@@ -57,7 +57,8 @@ func (t *Term) moment() moment { return moment{steady: t.now(), wall: t.wall()} 
 // Holds reports whether the lease can't have passed to another replica yet.
 func (t *Term) Holds() bool {
 	at := t.renewed.Load()
-	return t.led.Load() && !t.ended.Load() && at != nil && t.now().Sub(at.steady) < Lasts && t.wall().Sub(at.wall) < Lasts
+	return t.led.Load() && !t.ended.Load() && at != nil && t.now().Sub(at.steady) < Lasts &&
+		t.wall().Sub(at.wall) < Lasts
 }
 
 // End has this replica never act again, whatever the lease says.
@@ -75,8 +76,8 @@ func replicaName() (string, error) {
 	return host, nil
 }
 
-// New makes the lease that the election is about. The term begins when this replica is elected; lost is told when another has taken
-// the lease from it.
+// New makes the lease that the election is about. The term begins when this replica is elected; lost is told when
+// another has taken the lease from it.
 func New(config *rest.Config, namespace, name string, t *Term, lost func(error)) (resourcelock.Interface, error) {
 	host, err := replicaName()
 	if err != nil {

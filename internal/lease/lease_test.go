@@ -87,7 +87,8 @@ func TestATermEndsByItself(t *testing.T) {
 	if now.Holds() {
 		t.Error("it holds although others may have taken over")
 	}
-	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}); err != nil || !now.Holds() {
+	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "us"}); err != nil ||
+		!now.Holds() {
 		t.Errorf("a renewal does not help: %v", err)
 	}
 	if err := lease.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err != nil || now.Holds() {
@@ -95,7 +96,8 @@ func TestATermEndsByItself(t *testing.T) {
 	}
 }
 
-// A machine that is suspended takes its steady clock with it; the wall clock tells. If that is set back, the steady one tells.
+// A machine that is suspended takes its steady clock with it; the wall clock tells. If that is set back, the steady one
+// tells.
 func TestATermEndsByEitherClock(t *testing.T) {
 	start := time.Unix(1000, 0)
 	for _, x := range []struct {

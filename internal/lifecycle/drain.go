@@ -52,18 +52,20 @@ func (d *drainer) drain() (left int) {
 	return left
 }
 
-// deleteRemaining deletes what is left on a node that goes without waiting for it: whoever owns the pods learns at once that they
-// are to be replaced, and not when somebody notices that their node is no more. One that we are just binding may be on another node.
+// deleteRemaining deletes what is left on a node that goes without waiting for it: whoever owns the pods learns at once
+// that they are to be replaced, and not when somebody notices that their node is no more. One that we are just binding
+// may be on another node.
 func (d *drainer) deleteRemaining() {
 	for _, pod := range d.s.PodsOn(d.node.Name) {
 		if pod.Deleting.IsZero() && !pod.Mirror && !pod.Daemon && !pod.StaysThroughDrain && !pod.Binding {
-			d.step.emit(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: d.node.Name, Delete: true, Grace: time.Second})
+			d.step.emit(command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
+				Owner: pod.Owner, Node: d.node.Name, Delete: true, Grace: time.Second})
 		}
 	}
 }
 
-// askLaterTiers asks the pods of later tiers that must be told to go now, although it is not their turn, and wakes up for the
-// next one.
+// askLaterTiers asks the pods of later tiers that must be told to go now, although it is not their turn, and wakes up
+// for the next one.
 func (d *drainer) askLaterTiers(pods []*cluster.Pod) {
 	if d.deadline.IsZero() {
 		return
@@ -101,11 +103,12 @@ func isStuck(p *cluster.Pod, now time.Time) bool {
 	return !p.Deleting.IsZero() && !now.Before(p.Deleting.Add(p.Grace+stuckAfter))
 }
 
-// ask asks pods to leave. A pod that does not want to be disturbed is left alone until that ends or its last call comes. So is one that
-// we are just binding, until the watch shows where it is: somebody else may have been faster.
+// ask asks pods to leave. A pod that does not want to be disturbed is left alone until that ends or its last call
+// comes. So is one that we are just binding, until the watch shows where it is: somebody else may have been faster.
 func (d *drainer) ask(pods []*cluster.Pod) {
 	for _, pod := range pods {
-		evict := command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner, Node: d.node.Name}
+		evict := command.Evict{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Owner: pod.Owner,
+			Node: d.node.Name}
 		switch {
 		case !pod.Deleting.IsZero():
 			d.step.wake(pod.Deleting.Add(pod.Grace + stuckAfter))
@@ -117,7 +120,8 @@ func (d *drainer) ask(pods []*cluster.Pod) {
 		case isProtected(pod, d.s.Now):
 			d.step.wake(d.lastEvictionTime(pod))
 			d.step.wake(pod.DoNotDisruptUntil)
-			d.step.warn(d.node.Note("FailedDraining", fmt.Sprintf("Pod %s asks not to be disrupted%s", pod.ID(), untilText(pod.DoNotDisruptUntil))))
+			d.step.warn(d.node.Note("FailedDraining", fmt.Sprintf("Pod %s asks not to be disrupted%s", pod.ID(),
+				untilText(pod.DoNotDisruptUntil))))
 		default:
 			d.step.emit(evict)
 			d.step.wake(d.lastEvictionTime(pod))
@@ -150,7 +154,8 @@ func (d *drainer) tellExpiring() {
 	}
 }
 
-// lastEvictionTime is when a pod must be told to go so that its own grace period ends by the node's deadline; zero for never.
+// lastEvictionTime is when a pod must be told to go so that its own grace period ends by the node's deadline; zero for
+// never.
 func (d *drainer) lastEvictionTime(pod *cluster.Pod) time.Time {
 	if d.deadline.IsZero() {
 		return time.Time{}

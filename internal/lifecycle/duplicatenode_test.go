@@ -42,7 +42,8 @@ func TestATwinHasNoMoreTimeThanTheClaim(t *testing.T) {
 		duplicate := readyTwin()
 		duplicate.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 		s.Nodes = append(s.Nodes, duplicate)
-		s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running"}}
+		s.Pods = []*cluster.Pod{{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second,
+			Phase: "Running"}}
 		if got := keys(Next(s.Seal(), Settings{})); got != x.want {
 			t.Errorf("%s before the deadline: %q, want %q", x.left, got, x.want)
 		}
@@ -56,7 +57,8 @@ func TestWhoStaysOnATwinIsNamed(t *testing.T) {
 	duplicate.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 	s.Nodes = append(s.Nodes, duplicate)
 	for _, node := range []string{"a", "twin"} {
-		s.Pods = append(s.Pods, &cluster.Pod{UID: "on-" + node, Namespace: "ns", Name: node, Node: node, StaysThroughDrain: true})
+		s.Pods = append(s.Pods, &cluster.Pod{UID: "on-" + node, Namespace: "ns", Name: node, Node: node,
+			StaysThroughDrain: true})
 	}
 	step := Next(s.Seal(), Settings{})
 	end, ok := step.Commands[len(step.Commands)-1].(command.Terminate)
@@ -70,7 +72,8 @@ func TestWhichInstanceIsToBeEnded(t *testing.T) {
 	s, c, _ := leaving()
 	s.Seal()
 	if !ShouldTerminate(s, c, "cloud://a") || ShouldTerminate(s, c, "cloud://b") || ShouldTerminate(s, c, "") {
-		t.Errorf("of cloud://a, another and none: %t, %t, %t", ShouldTerminate(s, c, "cloud://a"), ShouldTerminate(s, c, "cloud://b"), ShouldTerminate(s, c, ""))
+		t.Errorf("of cloud://a, another and none: %t, %t, %t", ShouldTerminate(s, c, "cloud://a"),
+			ShouldTerminate(s, c, "cloud://b"), ShouldTerminate(s, c, ""))
 	}
 	c.InstanceGone, s.InstancesGone["cloud://a"] = true, true
 	if ShouldTerminate(s, c, "cloud://a") || ShouldTerminate(s, c, "") {
@@ -108,14 +111,17 @@ func TestTwinsAreDrainedToo(t *testing.T) {
 		{"it is fenced, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Taints, s.Pods = fenced, []*cluster.Pod{pod}
 		}, "evict/p"},
-		{"it is fenced, and nobody is there", func(_ *cluster.Snapshot, n *cluster.Node) { n.Taints = fenced }, "terminate"},
+		{"it is fenced, and nobody is there", func(_ *cluster.Snapshot, n *cluster.Node) {
+			n.Taints = fenced
+		}, "terminate"},
 		{"it is fenced and being deleted, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Taints, n.Deleting, n.Finalized, s.Pods = fenced, noon, true, []*cluster.Pod{pod}
 		}, ""},
 		{"it is fenced and waits for us, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
 			n.Taints, n.Finalized, s.Pods = fenced, true, []*cluster.Pod{pod}
 		}, "evict/p"},
-		{"it is fenced and being deleted, does not wait for us, and a pod is there", func(s *cluster.Snapshot, n *cluster.Node) {
+		{"it is fenced and being deleted, does not wait for us, and a pod is there", func(s *cluster.Snapshot,
+			n *cluster.Node) {
 			n.Taints, n.Deleting, s.Pods = fenced, noon, []*cluster.Pod{pod}
 		}, "evict/p"},
 		{"it is not ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, "terminate"},

@@ -36,14 +36,16 @@ func TestADrainWakesForTheNextLastCall(t *testing.T) {
 	}
 }
 
-// An empty node is given a moment in which pods may arrive that kube-scheduler had bound. To one that is not ready none comes.
+// An empty node is given a moment in which pods may arrive that kube-scheduler had bound. To one that is not ready none
+// comes.
 func TestAnEmptyNodeIsWatchedForAMoment(t *testing.T) {
 	for _, ready := range []bool{true, false} {
 		s, c, n := leaving()
 		n.Ready, c.Deleting = ready, noon.Add(-time.Millisecond)
 		s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a"}}}
 		step := Next(s.Seal(), Settings{})
-		if ended := keys(step) == "terminate/a/cloud://a/a"; ended == ready || ready && !step.WakeAt.Equal(c.Deleting.Add(leastDrain)) {
+		if ended := keys(step) == "terminate/a/cloud://a/a"; ended == ready || ready &&
+			!step.WakeAt.Equal(c.Deleting.Add(leastDrain)) {
 			t.Errorf("ready %v: %s until %s", ready, keys(step), step.WakeAt)
 		}
 		if len(step.Notes) != 0 {
@@ -88,7 +90,9 @@ func TestANodeIsKeptForItsMove(t *testing.T) {
 		{"the other has drifted", func(_ *cluster.Snapshot, old *cluster.Claim) {
 			old.Conditions[0].Reason = string(command.Drifted)
 		}, ""},
-		{"the other is about to go", func(s *cluster.Snapshot, _ *cluster.Claim) { s.InFlight["delete/old"] = true }, ""},
+		{"the other is about to go", func(s *cluster.Snapshot, _ *cluster.Claim) {
+			s.InFlight["delete/old"] = true
+		}, ""},
 		{"the other goes", func(_ *cluster.Snapshot, old *cluster.Claim) { old.Deleting = noon }, ""},
 	} {
 		s, c, _ := starting()
@@ -106,10 +110,12 @@ func TestANodeIsKeptForItsMove(t *testing.T) {
 
 // What holds a node up is told anew when it changes.
 func TestAnotherHurdleIsTold(t *testing.T) {
-	boot, shoe := cluster.Taint{Key: "boot", Effect: cluster.NoSchedule}, cluster.Taint{Key: "shoe", Effect: cluster.NoSchedule}
+	boot, shoe := cluster.Taint{Key: "boot", Effect: cluster.NoSchedule}, cluster.Taint{Key: "shoe",
+		Effect: cluster.NoSchedule}
 	s, c, n := starting()
 	c.StartupTaints, n.Taints = []cluster.Taint{boot, shoe}, []cluster.Taint{shoe}
-	c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Initialized, Status: cluster.Unknown, Reason: "StartupTaintsExist",
+	c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Initialized, Status: cluster.Unknown,
+		Reason:  "StartupTaintsExist",
 		Message: "startup taint boot:NoSchedule is still on node a"})
 	if step := Next(s.Seal(), Settings{}); keys(step) != "claim/a" {
 		t.Errorf("%s, want the other taint told", keys(step))
@@ -134,9 +140,11 @@ func onSale(change func(*cluster.Pool, *cluster.Offering)) *cluster.Snapshot {
 	if p.Catalog == nil {
 		p.Catalog = cluster.NewCatalog([]cluster.Type{{Name: "t"}}, []cluster.Offering{o})
 	}
-	s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{p}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}}
+	s := &cluster.Snapshot{Now: noon, Pools: []*cluster.Pool{p}, InFlight: map[string]bool{},
+		Retry: map[string]cluster.Retry{}}
 	for _, name := range []string{"a", "b"} {
-		s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: "p", Finalized: true, Created: noon, Requirements: require.Set{}})
+		s.Claims = append(s.Claims, &cluster.Claim{Name: name, Pool: "p", Finalized: true, Created: noon,
+			Requirements: require.Set{}})
 	}
 	return s
 }
@@ -154,24 +162,44 @@ func TestWhoMayLaunch(t *testing.T) {
 		want   string
 		wake   time.Duration
 	}{
-		{"what is sold", func(*cluster.Pool, *cluster.Offering) {}, func(*cluster.Snapshot) {}, "launch/a launch/b", time.Hour},
-		{"what nobody has asked the cloud about", func(p *cluster.Pool, _ *cluster.Offering) { p.Probing = false }, func(s *cluster.Snapshot) { s.Pools[0].Catalog = nil }, "launch/a launch/b", time.Hour},
-		{"nothing that is sold out", func(_ *cluster.Pool, o *cluster.Offering) { o.Available = false }, func(*cluster.Snapshot) {}, "delete/a delete/b", 0},
-		{"not even what was refused before for its text", func(_ *cluster.Pool, o *cluster.Offering) { o.Available = false }, func(s *cluster.Snapshot) {
+		{"what is sold", func(*cluster.Pool, *cluster.Offering) {}, func(*cluster.Snapshot) {}, "launch/a launch/b",
+			time.Hour},
+		{"what nobody has asked the cloud about", func(p *cluster.Pool, _ *cluster.Offering) {
+			p.Probing = false
+		}, func(s *cluster.Snapshot) { s.Pools[0].Catalog = nil }, "launch/a launch/b", time.Hour},
+		{"nothing that is sold out", func(_ *cluster.Pool, o *cluster.Offering) {
+			o.Available = false
+		}, func(*cluster.Snapshot) {}, "delete/a delete/b", 0},
+		{"not even what was refused before for its text", func(_ *cluster.Pool, o *cluster.Offering) {
+			o.Available = false
+		}, func(s *cluster.Snapshot) {
 			s.Claims[0].Conditions = invalid
 		}, "delete/a delete/b", 0},
-		{"but what the cloud may have launched is asked about", func(_ *cluster.Pool, o *cluster.Offering) { o.Available = false }, func(s *cluster.Snapshot) {
-			s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.Unknown, Reason: "Throttled"}}
+		{"but what the cloud may have launched is asked about", func(_ *cluster.Pool, o *cluster.Offering) {
+			o.Available = false
+		}, func(s *cluster.Snapshot) {
+			s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Launched, Status: cluster.Unknown,
+				Reason: "Throttled"}}
 		}, "launch/a delete/b", time.Hour},
-		{"one whose text was wrong and is right now", func(*cluster.Pool, *cluster.Offering) {}, func(s *cluster.Snapshot) { s.Claims[0].Conditions = invalid }, "launch/a launch/b", time.Hour},
-		{"one tries for all", func(_ *cluster.Pool, o *cluster.Offering) { o.Probing = true }, func(*cluster.Snapshot) {}, "launch/a", time.Hour},
-		{"one of a pool that is gone tries, too", func(_ *cluster.Pool, o *cluster.Offering) { o.Probing = true }, func(s *cluster.Snapshot) {
+		{"one whose text was wrong and is right now", func(*cluster.Pool, *cluster.Offering) {},
+			func(s *cluster.Snapshot) {
+				s.Claims[0].Conditions = invalid
+			}, "launch/a launch/b", time.Hour},
+		{"one tries for all", func(_ *cluster.Pool, o *cluster.Offering) {
+			o.Probing = true
+		}, func(*cluster.Snapshot) {}, "launch/a", time.Hour},
+		{"one of a pool that is gone tries, too", func(_ *cluster.Pool, o *cluster.Offering) {
+			o.Probing = true
+		}, func(s *cluster.Snapshot) {
 			s.Claims = append(s.Claims, &cluster.Claim{Name: "z", Pool: "gone", Finalized: true, Created: noon})
 			s.InFlight["launch/z"] = true
 		}, "launch/a", time.Hour},
 		{"a short hold is waited for", hold(9 * time.Second), func(*cluster.Snapshot) {}, "", 9 * time.Second},
-		{"at a long one the first waits", hold(10 * time.Second), func(*cluster.Snapshot) {}, "delete/b", 10 * time.Second},
-		{"after it the first that is due tries", func(p *cluster.Pool, _ *cluster.Offering) { p.Probing = true }, func(s *cluster.Snapshot) {
+		{"at a long one the first waits", hold(10 * time.Second), func(*cluster.Snapshot) {}, "delete/b",
+			10 * time.Second},
+		{"after it the first that is due tries", func(p *cluster.Pool, _ *cluster.Offering) {
+			p.Probing = true
+		}, func(s *cluster.Snapshot) {
 			s.Retry["launch/a"] = cluster.Retry{NotBefore: noon.Add(time.Minute)}
 		}, "launch/b", time.Hour},
 	} {
@@ -197,7 +225,8 @@ func TestAClaimWithoutAnInstanceHasLostNone(t *testing.T) {
 // Only a node of ours that waits for us is ended, and only if its machine is nobody's.
 func TestNodesThatAreNotOursToEnd(t *testing.T) {
 	launched := func(uid string) *cluster.Inventory {
-		return &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: uid, Created: noon.Add(-time.Hour)}}}
+		return &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c",
+			ClaimUID: uid, Created: noon.Add(-time.Hour)}}}
 	}
 	for _, x := range []struct {
 		name string
@@ -233,8 +262,10 @@ func TestNodesThatAreNotOursToEnd(t *testing.T) {
 func TestANodeOfASecondMachineGoes(t *testing.T) {
 	s, n := lone()
 	n.Deleting = time.Time{}
-	s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c", ClaimUID: "u", Created: noon.Add(-time.Hour)}}}
-	s.Claims = []*cluster.Claim{{Name: "c", UID: "u", ProviderID: "cloud://b", Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}}
+	s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "c",
+		ClaimUID: "u", Created: noon.Add(-time.Hour)}}}
+	s.Claims = []*cluster.Claim{{Name: "c", UID: "u", ProviderID: "cloud://b",
+		Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}}}
 	if step, _ := Orphans(s.Seal()); keys(step) != "delete-node/a" {
 		t.Errorf("%q, want the node deleted", keys(step))
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// endClaim takes a claim that is being deleted through fence, drain, detachment, termination and release, in this order. The
-// finalizer goes only when the cloud says that the instance is gone. Once the cloud has been told to end the instance
-// nothing is waited for but that.
+// endClaim takes a claim that is being deleted through fence, drain, detachment, termination and release, in this
+// order. The finalizer goes only when the cloud says that the instance is gone. Once the cloud has been told to end the
+// instance nothing is waited for but that.
 func (st *claimStep) endClaim() {
 	c, n := st.claim, st.node
 	if !c.Finalized {
@@ -60,9 +60,10 @@ func (st *claimStep) endClaim() {
 // secondInstanceWait is how long to wait before looking again for a second instance that goes by its node.
 const secondInstanceWait = 10 * time.Second
 
-// endSecondInstance ends what the cloud lists as launched for the claim besides the instance that the claim names, and reports whether there is
-// such a one: if an instance dies while two replicas launch it, the claim may name the dead one and another runs. Once the claim is
-// gone it would be nobody's. One that has a node of ours goes by that node, which is drained (see Orphans).
+// endSecondInstance ends what the cloud lists as launched for the claim besides the instance that the claim names, and
+// reports whether there is such a one: if an instance dies while two replicas launch it, the claim may name the dead
+// one and another runs. Once the claim is gone it would be nobody's. One that has a node of ours goes by that node,
+// which is drained (see Orphans).
 func (st *claimStep) endSecondInstance() bool {
 	s, c := st.s, st.claim
 	if s.Inventory == nil || c.ProviderID == "" || c.UID == "" {
@@ -76,7 +77,9 @@ func (st *claimStep) endSecondInstance() bool {
 			continue
 		}
 		there = true
-		if slices.ContainsFunc(s.Nodes, func(n *cluster.Node) bool { return n.ProviderID == x.ProviderID && n.Ours && n.Finalized }) {
+		if slices.ContainsFunc(s.Nodes, func(n *cluster.Node) bool {
+			return n.ProviderID == x.ProviderID && n.Ours && n.Finalized
+		}) {
 			st.wake(s.Now.Add(secondInstanceWait))
 			continue
 		}
@@ -85,8 +88,8 @@ func (st *claimStep) endSecondInstance() bool {
 	return there
 }
 
-// terminateCommand is the command that ends the claim's instance. What makes us think that nobody is on the node any more is looked at
-// once more before it is carried out, unless the end does not wait for anybody or has begun.
+// terminateCommand is the command that ends the claim's instance. What makes us think that nobody is on the node any
+// more is looked at once more before it is carried out, unless the end does not wait for anybody or has begun.
 func (st *claimStep) terminateCommand() command.Terminate {
 	c, n := st.claim, st.node
 	out := command.Terminate{Claim: c.Name, UID: c.UID, ProviderID: c.ProviderID}
@@ -111,8 +114,8 @@ func (st *claimStep) endBy() time.Time {
 	return by
 }
 
-// unknownNode is the claim's node if we don't know of it; empty if the claim has none, or if we know it as the node of another claim
-// that says it has the same instance.
+// unknownNode is the claim's node if we don't know of it; empty if the claim has none, or if we know it as the node of
+// another claim that says it has the same instance.
 func (st *claimStep) unknownNode() string {
 	if n := st.s.Node(st.claim.NodeName); n != nil && n.ProviderID == st.claim.ProviderID {
 		return ""
@@ -130,8 +133,8 @@ func ShouldTerminate(s *cluster.Snapshot, c *cluster.Claim, providerID string) b
 	})
 }
 
-// isLaunchRefused reports whether the cloud has said that it won't run an instance for the claim. Then there is none, and the cloud
-// need not be asked again; many claims may be refused at once.
+// isLaunchRefused reports whether the cloud has said that it won't run an instance for the claim. Then there is none,
+// and the cloud need not be asked again; many claims may be refused at once.
 func isLaunchRefused(c *cluster.Claim) bool {
 	cond := c.Condition(cluster.Launched)
 	return c.ProviderID == "" && cond.Status == cluster.False &&
@@ -155,8 +158,8 @@ const (
 	timeIsUp  = "TerminationGracePeriodElapsed"
 )
 
-// isDrained gets the pods off the node and waits for their volumes; it reports whether nothing is left to wait for. What takes
-// long is told on the claim; what went quickly is written when the instance is terminated.
+// isDrained gets the pods off the node and waits for their volumes; it reports whether nothing is left to wait for.
+// What takes long is told on the claim; what went quickly is written when the instance is terminated.
 func (st *claimStep) isDrained() bool {
 	d := drainer{s: st.s, node: st.node, step: &st.Step, claim: st.claim}
 	d.deadline, _ = st.claim.EndsBy()
@@ -171,10 +174,12 @@ func (st *claimStep) isDrained() bool {
 	switch {
 	case pods > 0:
 	case d.isOver() && len(volumes) > 0:
-		st.setCondition(cluster.VolumesDetached, cluster.False, timeIsUp, "the node's time was up before its volumes were detached")
+		st.setCondition(cluster.VolumesDetached, cluster.False, timeIsUp, "the node's time was up before its volumes "+
+			"were detached")
 	case len(volumes) > 0 && slow:
 		st.setCondition(cluster.Drained, cluster.True, cluster.Drained, "")
-		st.setCondition(cluster.VolumesDetached, cluster.Unknown, detaching, "volumes of pods that have left are still attached")
+		st.setCondition(cluster.VolumesDetached, cluster.Unknown, detaching, "volumes of pods that have left are "+
+			"still attached")
 	}
 	if d.isOver() {
 		return true
@@ -194,8 +199,8 @@ func (st *claimStep) isDrained() bool {
 	return false
 }
 
-// evictAndCount asks the pods to leave and counts those that have not; when they have, it lists the volumes that are still
-// attached.
+// evictAndCount asks the pods to leave and counts those that have not; when they have, it lists the volumes that are
+// still attached.
 func (d *drainer) evictAndCount() (pods int, volumes []string) {
 	if pods = d.drain(); pods > 0 {
 		return pods, nil
@@ -203,7 +208,8 @@ func (d *drainer) evictAndCount() (pods int, volumes []string) {
 	volumes = d.attached()
 	if len(volumes) > 0 && !d.isOver() {
 		d.step.wake(d.deadline)
-		d.step.Notes = append(d.step.Notes, d.node.Note(detaching, fmt.Sprintf("Waiting for volumes to be detached: %s", strings.Join(volumes, ", "))))
+		d.step.Notes = append(d.step.Notes, d.node.Note(detaching, fmt.Sprintf("Waiting for volumes to be detached: %s",
+			strings.Join(volumes, ", "))))
 	}
 	return 0, volumes
 }

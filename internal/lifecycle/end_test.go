@@ -15,12 +15,16 @@ var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 // leaving is a claim that has been deleted a minute ago, with a fenced node.
 func leaving() (*cluster.Snapshot, *cluster.Claim, *cluster.Node) {
-	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true, Deleting: noon.Add(-time.Minute), Conditions: []cluster.Condition{
-		{Type: cluster.Launched, Status: cluster.True, Since: noon.Add(-time.Hour)}, {Type: cluster.Registered, Status: cluster.True, Since: noon.Add(-time.Hour)}}}
-	n := &cluster.Node{Name: "a", UID: "n", ProviderID: "cloud://a", Ready: true, Ours: true, Finalized: true, Created: noon.Add(-time.Hour),
-		Taints: []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}}
+	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true,
+		Deleting: noon.Add(-time.Minute), Conditions: []cluster.Condition{
+			{Type: cluster.Launched, Status: cluster.True, Since: noon.Add(-time.Hour)}, {Type: cluster.Registered,
+				Status: cluster.True, Since: noon.Add(-time.Hour)}}}
+	n := &cluster.Node{Name: "a", UID: "n", ProviderID: "cloud://a", Ready: true, Ours: true, Finalized: true,
+		Created: noon.Add(-time.Hour),
+		Taints:  []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}}
 	s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n},
-		InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}, InstancesGone: map[string]bool{}, Attached: map[string][]string{}}
+		InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}, InstancesGone: map[string]bool{},
+		Attached: map[string][]string{}}
 	return s, c, n
 }
 
@@ -43,9 +47,13 @@ func TestEndOfAClaim(t *testing.T) {
 		set  func(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node)
 		want string
 	}{
-		{"an empty node is ended", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "terminate/a/cloud://a/a"},
-		{"a pod is evicted, and the claim tells", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Pods = []*cluster.Pod{web()} }, "claim/a evict/p"},
-		{"a pod that we are binding may be elsewhere, and is waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+		{"an empty node is ended", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {},
+			"terminate/a/cloud://a/a"},
+		{"a pod is evicted, and the claim tells", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			s.Pods = []*cluster.Pod{web()}
+		}, "claim/a evict/p"},
+		{"a pod that we are binding may be elsewhere, and is waited for", func(s *cluster.Snapshot, _ *cluster.Claim,
+			_ *cluster.Node) {
 			p := web()
 			p.Binding = true
 			s.Pods = []*cluster.Pod{p}
@@ -76,11 +84,14 @@ func TestEndOfAClaim(t *testing.T) {
 			c.Deadline = noon.Add(30 * time.Second)
 			s.Pods = []*cluster.Pod{p}
 		}, "claim/a delete-pod/p"},
-		{"an earlier annotation rules over the grace period", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+		{"an earlier annotation rules over the grace period", func(s *cluster.Snapshot, c *cluster.Claim,
+			_ *cluster.Node) {
 			c.HasTerminationGrace, c.TerminationGrace, c.Deadline = true, time.Hour, noon
 			s.Pods = []*cluster.Pod{web()}
 		}, "claim/a delete-pod/p terminate/a/cloud://a/a"},
-		{"volumes are waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Attached["a"] = []string{"v"} }, "claim/a"},
+		{"volumes are waited for", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			s.Attached["a"] = []string{"v"}
+		}, "claim/a"},
 		{"those of pods that stay are not", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			p := web()
 			p.StaysThroughDrain, p.Volumes = true, []cluster.Volume{{Handle: "v"}}
@@ -91,25 +102,32 @@ func TestEndOfAClaim(t *testing.T) {
 			p.Deleting, p.Volumes = noon.Add(-91*time.Second), []cluster.Volume{{Handle: "v"}}
 			s.Attached["a"], s.Pods = []string{"v"}, []*cluster.Pod{p}
 		}, "terminate/a/cloud://a/a"},
-		{"a pod may be younger than its whole seconds say", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+		{"a pod may be younger than its whole seconds say", func(s *cluster.Snapshot, _ *cluster.Claim,
+			_ *cluster.Node) {
 			p := web()
 			p.Deleting = noon.Add(-91*time.Second + time.Millisecond)
 			s.Pods = []*cluster.Pod{p}
 		}, "claim/a"},
-		{"a machine that is no more is not drained, but its pods are replaced", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+		{"a machine that is no more is not drained, but its pods are replaced", func(s *cluster.Snapshot,
+			_ *cluster.Claim, n *cluster.Node) {
 			n.Ready, s.Inventory, s.Pods = false, gone, []*cluster.Pod{web()}
 		}, "delete-pod/p terminate/a/cloud://a/a"},
 		{"one whose kubelet speaks is", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
 			s.Inventory, s.Pods = gone, []*cluster.Pod{web()}
 		}, "claim/a evict/p"},
-		{"what has been begun is finished, whoever came since", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
+		{"what has been begun is finished, whoever came since", func(s *cluster.Snapshot, c *cluster.Claim,
+			_ *cluster.Node) {
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating,
+				Status: cluster.True})
 			s.Pods = []*cluster.Pod{web()}
 		}, "terminate/a/cloud://a/a"},
 		{"an instance that is gone is let go", func(s *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
 			c.InstanceGone, s.InstancesGone["cloud://a"], s.Pods = true, true, []*cluster.Pod{web()}
 		}, "release/a"},
-		{"one that came after we were told that there was none is ended", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.InstanceGone = true }, "terminate/a/cloud://a/a"},
+		{"one that came after we were told that there was none is ended", func(_ *cluster.Snapshot, c *cluster.Claim,
+			_ *cluster.Node) {
+			c.InstanceGone = true
+		}, "terminate/a/cloud://a/a"},
 	} {
 		s, c, n := leaving()
 		x.set(s, c, n)
@@ -124,7 +142,8 @@ func TestTheEndIsToldOnce(t *testing.T) {
 	s, c, _ := leaving()
 	s.Attached["a"] = []string{"v"}
 	told := Next(s.Seal(), Settings{}).Commands[0].(command.SetClaim)
-	if len(told.Conditions) != 2 || told.Conditions[0].Type != cluster.Drained || told.Conditions[1].Status != cluster.Unknown {
+	if len(told.Conditions) != 2 || told.Conditions[0].Type != cluster.Drained ||
+		told.Conditions[1].Status != cluster.Unknown {
 		t.Fatalf("told %+v", told)
 	}
 	c.Conditions = append(c.Conditions, told.Conditions...)
@@ -134,7 +153,8 @@ func TestTheEndIsToldOnce(t *testing.T) {
 	}
 	c.HasTerminationGrace, c.TerminationGrace = true, 2*time.Minute
 	step = Next(s, Settings{})
-	if d := step.Commands[0].(command.SetClaim); !d.Deadline.Equal(noon.Add(time.Minute)) || len(d.Conditions) != 0 || !step.WakeAt.Equal(d.Deadline) {
+	if d := step.Commands[0].(command.SetClaim); !d.Deadline.Equal(noon.Add(time.Minute)) || len(d.Conditions) != 0 ||
+		!step.WakeAt.Equal(d.Deadline) {
 		t.Errorf("%+v, want the deadline written and waited for", step)
 	}
 }
@@ -152,13 +172,18 @@ func TestNodeThatNobodyClaims(t *testing.T) {
 	}{
 		{"nobody claims it", func(*cluster.Snapshot, *cluster.Node) {}, "delete-node/a"},
 		{"it is none of ours", func(_ *cluster.Snapshot, n *cluster.Node) { n.Ours = false }, ""},
-		{"it has just come", func(_ *cluster.Snapshot, n *cluster.Node) { n.Created = noon.Add(-29 * time.Second) }, ""},
+		{"it has just come", func(_ *cluster.Snapshot, n *cluster.Node) {
+			n.Created = noon.Add(-29 * time.Second)
+		}, ""},
 		{"its instance has just come", func(s *cluster.Snapshot, _ *cluster.Node) {
 			s.Inventory = here(cluster.Instance{Created: noon.Add(-29 * time.Second)})
 		}, ""},
-		{"a claim names it", func(s *cluster.Snapshot, _ *cluster.Node) { s.Claims = []*cluster.Claim{{Name: "b", NodeName: "a"}} }, ""},
+		{"a claim names it", func(s *cluster.Snapshot, _ *cluster.Node) {
+			s.Claims = []*cluster.Claim{{Name: "b", NodeName: "a"}}
+		}, ""},
 		{"its instance's claim is there", func(s *cluster.Snapshot, _ *cluster.Node) {
-			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "u"}}, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
+			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "u"}},
+				here(cluster.Instance{Claim: "b", ClaimUID: "u"})
 		}, ""},
 		{"a namesake's launch is under way", func(s *cluster.Snapshot, _ *cluster.Node) {
 			s.InFlight["launch/b"], s.Inventory = true, here(cluster.Instance{Claim: "b", ClaimUID: "u"})
@@ -189,8 +214,12 @@ func TestOrphans(t *testing.T) {
 		want bool
 	}{
 		{"nobody's", func(*cluster.Snapshot, *cluster.Instance) {}, true},
-		{"a claim's", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Claims = []*cluster.Claim{{Name: "y", UID: "ux"}} }, false},
-		{"its namesake is another claim", func(s *cluster.Snapshot, _ *cluster.Instance) { s.Claims = []*cluster.Claim{{Name: "x", UID: "new"}} }, true},
+		{"a claim's", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Claims = []*cluster.Claim{{Name: "y", UID: "ux"}}
+		}, false},
+		{"its namesake is another claim", func(s *cluster.Snapshot, _ *cluster.Instance) {
+			s.Claims = []*cluster.Claim{{Name: "x", UID: "new"}}
+		}, true},
 		{"its namesake is not there yet", func(s *cluster.Snapshot, _ *cluster.Instance) {
 			s.Claims = []*cluster.Claim{{Name: "x", Expected: true}}
 		}, false},
@@ -221,7 +250,8 @@ func TestOrphans(t *testing.T) {
 
 // What a node says of its machine proves nothing: a machine that is a claim's is never ended with another node.
 func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
-	here := &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "b", ClaimUID: "ub"}}}
+	here := &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Claim: "b",
+		ClaimUID: "ub"}}}
 	for _, x := range []struct {
 		name string
 		set  func(s *cluster.Snapshot)
@@ -234,7 +264,9 @@ func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
 		{"the machine was launched for a claim that does not know it yet", func(s *cluster.Snapshot) {
 			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "ub"}}, here
 		}, "release/node/a"},
-		{"the launch for the claim is under way", func(s *cluster.Snapshot) { s.InFlight["launch/b"], s.Inventory = true, here }, ""},
+		{"the launch for the claim is under way", func(s *cluster.Snapshot) {
+			s.InFlight["launch/b"], s.Inventory = true, here
+		}, ""},
 		{"the claim has another machine", func(s *cluster.Snapshot) {
 			s.Claims, s.Inventory = []*cluster.Claim{{Name: "b", UID: "ub", ProviderID: "cloud://b"}}, here
 		}, "terminate//cloud://a/a"},
@@ -249,7 +281,8 @@ func TestNodeThatSaysItIsAnothersMachine(t *testing.T) {
 	}
 }
 
-// Many orphans at once are left alone until a person has said, not long ago and not before they were launched, that they may go.
+// Many orphans at once are left alone until a person has said, not long ago and not before they were launched, that
+// they may go.
 func TestManyOrphansAreHeld(t *testing.T) {
 	for _, x := range []struct {
 		orphans, others, spare, unproven int
@@ -278,10 +311,12 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		add := func(kind string, count int, unproven bool, has string) {
 			for i := range count {
 				name := fmt.Sprintf("%s-%03d", kind, i)
-				s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name,
+				s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name,
+					Claim: name, ClaimUID: name,
 					Created: noon.Add(-2 * time.Hour), Unproven: unproven})
 				if has != "" {
-					s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + has + name,
+					s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" +
+						has + name,
 						Conditions: []cluster.Condition{{Type: cluster.Launched, Status: cluster.True}}})
 				}
 			}
@@ -291,11 +326,13 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		add("c", x.spare, false, "other-")
 		for i := range x.others {
 			name := fmt.Sprintf("d-%03d", i)
-			s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name, Claim: name, ClaimUID: name})
+			s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: "cloud://" + name,
+				Claim: name, ClaimUID: name})
 			s.Claims = append(s.Claims, &cluster.Claim{Name: name, UID: name, ProviderID: "cloud://" + name})
 		}
 		step, status := Orphans(s.Seal())
-		if len(step.Commands) != x.ended || status.Held != x.held || status.Orphans != x.orphans+x.spare+x.unproven || (status.Message() != "") != (x.held > 0) {
+		if len(step.Commands) != x.ended || status.Held != x.held || status.Orphans != x.orphans+x.spare+x.unproven ||
+			(status.Message() != "") != (x.held > 0) {
 			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), status, status.Message())
 		}
 	}
@@ -304,9 +341,11 @@ func TestManyOrphansAreHeld(t *testing.T) {
 // Two settings for the same thing: the pool's own wins, and what it does not say stands.
 func TestTimeoutsOfAPool(t *testing.T) {
 	c := &cluster.Claim{Name: "a", Pool: "p"}
-	s := (&cluster.Snapshot{Pools: []*cluster.Pool{{Name: "p", Timeouts: cluster.Timeouts{Registration: time.Hour}}}, Claims: []*cluster.Claim{c}}).Seal()
+	s := (&cluster.Snapshot{Pools: []*cluster.Pool{{Name: "p", Timeouts: cluster.Timeouts{Registration: time.Hour}}},
+		Claims: []*cluster.Claim{c}}).Seal()
 	w := &claimsPass{s: s, set: Settings{LaunchTimeout: 1, RegistrationTimeout: 2, InitializationTimeout: 3}}
-	if got, want := fmt.Sprint((&claimStep{claimsPass: w, claim: c}).timeouts()), fmt.Sprint(cluster.Timeouts{Launch: 1, Registration: time.Hour, Initialization: 3}); got != want {
+	if got, want := fmt.Sprint((&claimStep{claimsPass: w, claim: c}).timeouts()),
+		fmt.Sprint(cluster.Timeouts{Launch: 1, Registration: time.Hour, Initialization: 3}); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -338,16 +377,25 @@ func TestEndIsLookedAtOnceMore(t *testing.T) {
 		want string
 	}{
 		{"an empty node", func(*cluster.Snapshot, *cluster.Claim, *cluster.Node) {}, "on a: true [p], missing: "},
-		{"time is up", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.Deadline = noon }, "on a: false [], missing: "},
-		{"time is up in a minute", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) { c.Deadline = noon.Add(time.Minute) }, "on a: true [p], missing: "},
-		{"another machine has a node of that name", func(_ *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) { n.ProviderID = "cloud://b" }, "on : false [], missing: a"},
+		{"time is up", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.Deadline = noon
+		}, "on a: false [], missing: "},
+		{"time is up in a minute", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
+			c.Deadline = noon.Add(time.Minute)
+		}, "on a: true [p], missing: "},
+		{"another machine has a node of that name", func(_ *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
+			n.ProviderID = "cloud://b"
+		}, "on : false [], missing: a"},
 		{"the end has begun", func(_ *cluster.Snapshot, c *cluster.Claim, _ *cluster.Node) {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating, Status: cluster.True})
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.InstanceTerminating,
+				Status: cluster.True})
 		}, "on a: false [], missing: "},
 		{"the machine is no more", func(s *cluster.Snapshot, _ *cluster.Claim, n *cluster.Node) {
 			n.Ready, s.Inventory = false, &cluster.Inventory{At: noon}
 		}, "on a: false [], missing: "},
-		{"a node that we don't know of", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) { s.Nodes = nil }, "on : false [], missing: a"},
+		{"a node that we don't know of", func(s *cluster.Snapshot, _ *cluster.Claim, _ *cluster.Node) {
+			s.Nodes = nil
+		}, "on : false [], missing: a"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			s, c, n := leaving()
@@ -356,7 +404,8 @@ func TestEndIsLookedAtOnceMore(t *testing.T) {
 			s.Seal()
 			for _, cmd := range Next(s, Settings{}).Commands {
 				if end, ok := cmd.(command.Terminate); ok {
-					if got := fmt.Sprintf("on %s: %v %v, missing: %s", end.Node, end.Drained, end.StayingPods, end.Missing); got != x.want {
+					if got := fmt.Sprintf("on %s: %v %v, missing: %s", end.Node, end.Drained, end.StayingPods,
+						end.Missing); got != x.want {
 						t.Errorf("got %s, want %s", got, x.want)
 					}
 					return

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// podEventEvery is how long after the last pod event its time is written to the claim, if no other comes before; it is
-	// written after podEventAtLast in any case.
+	// podEventEvery is how long after the last pod event its time is written to the claim, if no other comes before; it
+	// is written after podEventAtLast in any case.
 	podEventEvery  = 30 * time.Second
 	podEventAtLast = 2 * time.Minute
-	// tellAfter is how long a step may take before the claim says what it is waiting for: most take less, and a write for
-	// each would only be in the way.
+	// tellAfter is how long a step may take before the claim says what it is waiting for: most take less, and a write
+	// for each would only be in the way.
 	tellAfter = 2 * time.Second
-	// tellOpeningAfter is the same for the time until a node that has joined is open. In a rush Kubernetes itself takes seconds to
-	// take its taint off a node that is ready, and a write for each node then comes when the API server is busiest, and in the way
-	// of the one that says that the node is open.
+	// tellOpeningAfter is the same for the time until a node that has joined is open. In a rush Kubernetes itself takes
+	// seconds to take its taint off a node that is ready, and a write for each node then comes when the API server is
+	// busiest, and in the way of the one that says that the node is open.
 	tellOpeningAfter = 10 * time.Second
 	// expectedPercent is how much of what the cloud promised a node must show, in percent.
 	expectedPercent = 90
@@ -40,7 +40,8 @@ func (st *claimStep) register() {
 		return
 	}
 	if n := st.nodesOf(st.claim.ProviderID); n > 1 {
-		message := fmt.Sprintf("%d nodes say that they are instance %s; delete those that are not", n, st.claim.ProviderID)
+		message := fmt.Sprintf("%d nodes say that they are instance %s; delete those that are not", n,
+			st.claim.ProviderID)
 		st.setCondition(cluster.Registered, cluster.Unknown, "MultipleNodesFound", message)
 		st.warn(st.claim.Note("MultipleNodesFound", message))
 		return
@@ -51,15 +52,16 @@ func (st *claimStep) register() {
 		KeepFor:   st.keptFor()})
 }
 
-// keptFor is the move for which the node has to be kept, if there is one: it takes the place of nodes that go to save money, and none of
-// them has gone yet. If kube-scheduler could use it before, other pods would come to it, the move would have been for nothing, and
-// the node it made would be the next to go.
+// keptFor is the move for which the node has to be kept, if there is one: it takes the place of nodes that go to save
+// money, and none of them has gone yet. If kube-scheduler could use it before, other pods would come to it, the move
+// would have been for nothing, and the node it made would be the next to go.
 func (st *claimStep) keptFor() string {
 	if !st.s.IsWaitingReplacement(st.claim) {
 		return ""
 	}
 	for _, m := range st.s.MoveClaims(st.claim.Replaces) {
-		if reason := m.Condition(cluster.DisruptionReason).Reason; reason != "" && reason != string(command.Underutilized) || st.s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
+		if reason := m.Condition(cluster.DisruptionReason).Reason; reason != "" &&
+			reason != string(command.Underutilized) || st.s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
 			return ""
 		}
 	}
@@ -108,7 +110,8 @@ func (st *claimStep) waitForInitialization(reason, message string) {
 		if deadline := since.Add(timeout); st.s.Now.Before(deadline) {
 			st.wake(deadline)
 		} else {
-			st.deleteClaim(command.InitializationTimeout, fmt.Sprintf("its node was not ready for pods within %s: %s", timeout, message))
+			st.deleteClaim(command.InitializationTimeout, fmt.Sprintf("its node was not ready for pods within %s: %s",
+				timeout, message))
 			return
 		}
 	}
@@ -123,16 +126,18 @@ func (st *claimStep) waitForInitialization(reason, message string) {
 	st.setCondition(cluster.Initialized, cluster.Unknown, reason, message)
 }
 
-// checkCapacity says whether the node is what the cloud promised. That it is goes without saying when it is opened: initializing
-// writes it.
+// checkCapacity says whether the node is what the cloud promised. That it is goes without saying when it is opened:
+// initializing writes it.
 func (st *claimStep) checkCapacity(open bool) {
 	var short []string
 	for dim, promised := range st.claim.Capacity {
 		have := st.node.Capacity[dim]
-		if st.claim.Requests[dim] <= 0 || promised <= 0 || have*100 >= promised*expectedPercent || st.s.Names.Attaches(dim) {
+		if st.claim.Requests[dim] <= 0 || promised <= 0 || have*100 >= promised*expectedPercent ||
+			st.s.Names.Attaches(dim) {
 			continue
 		}
-		short = append(short, fmt.Sprintf("node %s has %s %s, expected %s", st.node.Name, st.s.Names.Name(dim), resource.Format(dim, have), resource.Format(dim, promised)))
+		short = append(short, fmt.Sprintf("node %s has %s %s, expected %s", st.node.Name, st.s.Names.Name(dim),
+			resource.Format(dim, have), resource.Format(dim, promised)))
 	}
 	if len(short) > 0 {
 		message := strings.Join(short, "; ")
@@ -149,7 +154,9 @@ func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (rea
 		return "NodeNotReady", fmt.Sprintf("node %s is not Ready", n.Name)
 	}
 	for _, taint := range n.Taints {
-		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool { return s.Key == taint.Key && s.Effect == taint.Effect }) {
+		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool {
+			return s.Key == taint.Key && s.Effect == taint.Effect
+		}) {
 			return "StartupTaintsExist", fmt.Sprintf("startup taint %s is still on node %s", taint, n.Name)
 		}
 		if isEphemeral(taint) {
@@ -158,7 +165,8 @@ func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (rea
 	}
 	for _, dim := range c.AwaitedResources {
 		if n.Allocatable[dim] <= 0 {
-			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name, s.Names.Name(dim))
+			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name,
+				s.Names.Name(dim))
 		}
 	}
 	return "", ""
@@ -167,7 +175,8 @@ func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (rea
 // isEphemeral taints are put on by Kubernetes while a node starts and go away by themselves.
 func isEphemeral(t cluster.Taint) bool {
 	switch t.Key {
-	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.cloudprovider.kubernetes.io/uninitialized", cluster.UnregisteredTaint:
+	case "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable",
+		"node.cloudprovider.kubernetes.io/uninitialized", cluster.UnregisteredTaint:
 		return true
 	}
 	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
@@ -178,7 +187,8 @@ func (st *claimStep) savePodEvent() {
 	if !st.claim.LastPodEvent.Truncate(time.Second).After(st.claim.SavedPodEvent) {
 		return
 	}
-	// It is written when the node has come to rest, so that a rush costs one write; but if that takes long, meanwhile, too.
+	// It is written when the node has come to rest, so that a rush costs one write; but if that takes long, meanwhile,
+	// too.
 	due := st.claim.LastPodEvent.Add(podEventEvery)
 	if longest := st.claim.SavedPodEvent.Add(podEventAtLast); !st.claim.SavedPodEvent.IsZero() {
 		due = cluster.Earlier(due, longest)

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// tellInvalid tells what is wrong with a claim that a person wrote. The claim is theirs: it is kept, and never launched as long
-// as its text is what it is.
+// tellInvalid tells what is wrong with a claim that a person wrote. The claim is theirs: it is kept, and never launched
+// as long as its text is what it is.
 func (st *claimStep) tellInvalid() {
 	parts := make([]string, len(st.claim.Problems))
 	for i, p := range st.claim.Problems {
@@ -21,7 +21,8 @@ func (st *claimStep) tellInvalid() {
 	st.warn(st.claim.Note(string(command.Invalid), message))
 }
 
-// launch asks for an instance, unless it is known that the answer would be no or it is somebody else's turn to find out.
+// launch asks for an instance, unless it is known that the answer would be no or it is somebody else's turn to find
+// out.
 func (st *claimStep) launch() {
 	cond := st.claim.Condition(cluster.Launched)
 	if cond.Status == cluster.False && cond.Reason != string(command.Invalid) {
@@ -46,7 +47,8 @@ func (st *claimStep) launch() {
 	case launchHopeless:
 		st.deleteClaim(command.InsufficientCapacity, "none of the offerings that it may use is available any more")
 	case launchHeld:
-		st.deleteClaim(command.LaunchesRefused, "the launches of its NodePool fail; its pods may have a place elsewhere")
+		st.deleteClaim(command.LaunchesRefused,
+			"the launches of its NodePool fail; its pods may have a place elsewhere")
 	case launchLater:
 		st.wake(until)
 	case launchNow:
@@ -54,8 +56,8 @@ func (st *claimStep) launch() {
 	}
 }
 
-// wasAttempted reports whether the cloud may have been asked for the claim's instance before: then it may be running although
-// we don't know of it.
+// wasAttempted reports whether the cloud may have been asked for the claim's instance before: then it may be running
+// although we don't know of it.
 func wasAttempted(s *cluster.Snapshot, c *cluster.Claim) bool {
 	if _, tried := s.Retry[command.LaunchInstance{Claim: c.Name}.Key()]; tried {
 		return true
@@ -63,8 +65,8 @@ func wasAttempted(s *cluster.Snapshot, c *cluster.Claim) bool {
 	return c.Condition(cluster.Launched).Reason != "" && c.Condition(cluster.Launched).Reason != string(command.Invalid)
 }
 
-// possibleOfferings are the offerings that the claim may become and that can be bought. known is false if that is not known, or if
-// there is at least one about which there is no doubt; otherwise all of them are being probed.
+// possibleOfferings are the offerings that the claim may become and that can be bought. known is false if that is not
+// known, or if there is at least one about which there is no doubt; otherwise all of them are being probed.
 func possibleOfferings(p *cluster.Pool, c *cluster.Claim) (probes []offeringKey, known bool) {
 	catalog := p.Catalog
 	var asked require.Set

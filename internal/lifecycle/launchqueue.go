@@ -20,8 +20,8 @@ const (
 	launchHeld
 )
 
-// launchQueue lets claims launch one at a time where it is not known whether the cloud will have them: one answer speaks for all,
-// and nobody is served sooner by asking more often.
+// launchQueue lets claims launch one at a time where it is not known whether the cloud will have them: one answer
+// speaks for all, and nobody is served sooner by asking more often.
 type launchQueue struct {
 	s *cluster.Snapshot
 	// uncertain says, by catalog, whether it has offerings that are sold out or being probed.
@@ -36,7 +36,8 @@ func newLaunchQueue(s *cluster.Snapshot) *launchQueue {
 	return &launchQueue{s: s, uncertain: make(map[*cluster.Catalog]bool), probers: make(map[string]string)}
 }
 
-// decide says whether the claim may be launched now, and if it has to wait until when; zero for until something happens.
+// decide says whether the claim may be launched now, and if it has to wait until when; zero for until something
+// happens.
 func (q *launchQueue) decide(c *cluster.Claim) (v launchDecision, until time.Time) {
 	p := q.s.Pool(c.Pool)
 	if p == nil {
@@ -61,11 +62,12 @@ func (q *launchQueue) decide(c *cluster.Claim) (v launchDecision, until time.Tim
 	return launchNow, time.Time{}
 }
 
-// longBackoff is how long a hold must have to go for a pool's claims to be given up: their pods may have a place elsewhere.
+// longBackoff is how long a hold must have to go for a pool's claims to be given up: their pods may have a place
+// elsewhere.
 const longBackoff = 10 * time.Second
 
-// decideProbe says what becomes of a claim whose pool's launches have failed: one waits to find out when they go well again; the
-// others wait for it, and go if that takes long.
+// decideProbe says what becomes of a claim whose pool's launches have failed: one waits to find out when they go well
+// again; the others wait for it, and go if that takes long.
 func (q *launchQueue) decideProbe(p *cluster.Pool, c *cluster.Claim) (v launchDecision, until time.Time) {
 	first := q.findProber(p) == c.Name
 	switch {
@@ -103,7 +105,8 @@ func (q *launchQueue) isDelayed(c *cluster.Claim) bool {
 	return failed && q.s.Now.Before(r.NotBefore)
 }
 
-// takeProbes takes the offerings for a launch, unless somebody else is at one of them. Who is not going to launch yet takes none.
+// takeProbes takes the offerings for a launch, unless somebody else is at one of them. Who is not going to launch yet
+// takes none.
 func (q *launchQueue) takeProbes(probes []offeringKey, delayed bool) bool {
 	if q.probed == nil {
 		q.findProbes()
@@ -136,15 +139,16 @@ func (q *launchQueue) findProbes() {
 	}
 }
 
-// findProber is the claim that may try a held pool once its time is over: the one that is being launched already, or the first
-// that waits.
+// findProber is the claim that may try a held pool once its time is over: the one that is being launched already, or
+// the first that waits.
 func (q *launchQueue) findProber(p *cluster.Pool) string {
 	if name, known := q.probers[p.Name]; known {
 		return name
 	}
 	first, due := "", false
 	for _, c := range q.s.ClaimsOf(p.Name) {
-		if c.Expected || !c.Finalized || !c.Deleting.IsZero() || c.Condition(cluster.Launched).Status != cluster.Unknown {
+		if c.Expected || !c.Finalized || !c.Deleting.IsZero() ||
+			c.Condition(cluster.Launched).Status != cluster.Unknown {
 			continue
 		}
 		if q.s.InFlight[command.LaunchInstance{Claim: c.Name}.Key()] {

@@ -113,14 +113,15 @@ func (st *claimStep) decide() {
 	case !n.Finalized, n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute):
 		st.emit(command.Register{Claim: c.Name, Node: n.Name}) // its kubelet has made it anew
 	case c.NodeName != n.Name:
-		st.emit(command.Register{Claim: c.Name, Node: n.Name}) // a launch that was given up for lost has brought it another machine
+		// a launch that was given up for lost has brought it another machine
+		st.emit(command.Register{Claim: c.Name, Node: n.Name})
 	default:
 		st.maintain()
 	}
 }
 
-// endMissing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on. A node
-// that has just registered may be one that our watch has yet to show.
+// endMissing ends a claim whose node was removed by force: nobody will bring it back, and its instance must not run on.
+// A node that has just registered may be one that our watch has yet to show.
 func (st *claimStep) endMissing() {
 	if st.claim.NodeMayCome(st.s.Now) {
 		st.wake(st.claim.Condition(cluster.Registered).Since.Add(cluster.NodeLag))
@@ -161,7 +162,8 @@ func (st *claimStep) setCondition(kind string, status cluster.ConditionStatus, r
 	if told.Status == status && told.Reason == reason && told.Message == message {
 		return true
 	}
-	st.status.Conditions = append(st.status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+	st.status.Conditions = append(st.status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason,
+		Message: message})
 	return false
 }
 
@@ -169,12 +171,14 @@ func (st *claimStep) timeouts() cluster.Timeouts { return st.set.For(st.s.Pool(s
 
 // For are the pool's own timeouts, and what the settings say where it has none or there is no pool (nil).
 func (s Settings) For(p *cluster.Pool) cluster.Timeouts {
-	out := cluster.Timeouts{Launch: s.LaunchTimeout, Registration: s.RegistrationTimeout, Initialization: s.InitializationTimeout}
+	out := cluster.Timeouts{Launch: s.LaunchTimeout, Registration: s.RegistrationTimeout,
+		Initialization: s.InitializationTimeout}
 	if p == nil {
 		return out
 	}
 	for _, x := range []struct{ own, use *time.Duration }{
-		{&p.Timeouts.Launch, &out.Launch}, {&p.Timeouts.Registration, &out.Registration}, {&p.Timeouts.Initialization, &out.Initialization},
+		{&p.Timeouts.Launch, &out.Launch}, {&p.Timeouts.Registration, &out.Registration}, {&p.Timeouts.Initialization,
+			&out.Initialization},
 	} {
 		if *x.own > 0 {
 			*x.use = *x.own
@@ -186,8 +190,8 @@ func (s Settings) For(p *cluster.Pool) cluster.Timeouts {
 // lagFor is by how much the cloud's list may lag behind: what is younger may be missing from it.
 const lagFor = 30 * time.Second
 
-// isInstanceLost reports whether the claim's instance has ended without our doing: the cloud does not list it, and no kubelet speaks
-// for it.
+// isInstanceLost reports whether the claim's instance has ended without our doing: the cloud does not list it, and no
+// kubelet speaks for it.
 func isInstanceLost(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 	if s.Inventory == nil || c.ProviderID == "" || n != nil && n.Ready {
 		return false

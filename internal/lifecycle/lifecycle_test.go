@@ -12,8 +12,10 @@ import (
 // The API keeps times to the second. What was written comes back cut off, and must not look like old news.
 func TestPodEventIsWrittenOnce(t *testing.T) {
 	event := time.Date(2026, 11, 15, 12, 0, 0, 700_000_000, time.UTC)
-	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event, Conditions: []cluster.Condition{
-		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized, Status: cluster.True}}}
+	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true, LastPodEvent: event,
+		Conditions: []cluster.Condition{
+			{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True},
+			{Type: cluster.Initialized, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: event.Add(time.Second), Claims: []*cluster.Claim{c},
 		Nodes: []*cluster.Node{{Name: "a", ProviderID: "cloud://a", Finalized: true}}}).Seal()
 	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(event.Add(podEventEvery)) {
@@ -45,14 +47,16 @@ func TestPodEventIsWrittenOnce(t *testing.T) {
 
 // A node that was removed by force does not come back: its instance must not run on for nobody.
 func TestClaimWithoutItsNodeGoes(t *testing.T) {
-	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true, Conditions: []cluster.Condition{
-		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
+	c := &cluster.Claim{Name: "a", UID: "u", NodeName: "a", ProviderID: "cloud://a", Finalized: true,
+		Conditions: []cluster.Condition{
+			{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
 	s := (&cluster.Snapshot{Now: time.Unix(1000, 0), Claims: []*cluster.Claim{c}}).Seal()
 	step := Next(s, Settings{})
 	if len(step.Commands) != 1 {
 		t.Fatalf("%+v, want the claim deleted", step)
 	}
-	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" || d.Missing != "a" || d.ProviderID != "cloud://a" {
+	if d, ok := step.Commands[0].(command.DeleteClaim); !ok || d.Reason != command.NodeMissing || d.UID != "u" ||
+		d.Missing != "a" || d.ProviderID != "cloud://a" {
 		t.Errorf("%+v, want the claim deleted because its node is missing", step.Commands[0])
 	}
 	if hosts := s.SchedulerView().Hosts(); len(hosts) != 0 {
@@ -64,10 +68,13 @@ func TestClaimWithoutItsNodeGoes(t *testing.T) {
 func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 	registered := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	boot := cluster.Taint{Key: "boot", Value: "x", Effect: cluster.NoSchedule}
-	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true, StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
-		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True, Since: registered}}}
+	c := &cluster.Claim{Name: "a", NodeName: "a", ProviderID: "cloud://a", Finalized: true,
+		StartupTaints: []cluster.Taint{boot}, Conditions: []cluster.Condition{
+			{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True,
+				Since: registered}}}
 	n := &cluster.Node{Name: "a", ProviderID: "cloud://a", Finalized: true, Ready: true, Taints: []cluster.Taint{boot}}
-	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).Seal()
+	s := (&cluster.Snapshot{Now: registered.Add(time.Second), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n}}).
+		Seal()
 	if step := Next(s, Settings{}); len(step.Commands) != 0 || !step.WakeAt.Equal(registered.Add(tellOpeningAfter)) {
 		t.Fatalf("soon: %+v, want to wait", step)
 	}
@@ -92,13 +99,18 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 
 // Two replicas may launch twice for a claim whose first machine has died. It then has another node than it names.
 func TestClaimFindsTheNodeOfItsMachine(t *testing.T) {
-	c := &cluster.Claim{Name: "a", NodeName: "old", ProviderID: "cloud://new", Finalized: true, Conditions: []cluster.Condition{
-		{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
+	c := &cluster.Claim{Name: "a", NodeName: "old", ProviderID: "cloud://new", Finalized: true,
+		Conditions: []cluster.Condition{
+			{Type: cluster.Launched, Status: cluster.True}, {Type: cluster.Registered, Status: cluster.True}}}
 	created := time.Unix(1000, 0)
-	old := &cluster.Node{Name: "old", UID: "o", ProviderID: "cloud://old", Finalized: true, Ours: true, Created: created}
-	n := &cluster.Node{Name: "new", UID: "n", ProviderID: "cloud://new", Finalized: true, Ours: true, Ready: true, Created: created}
-	s := (&cluster.Snapshot{Now: created.Add(time.Hour), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n, old}}).Seal()
-	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0] != (command.Register{Claim: "a", Node: "new"}) {
+	old := &cluster.Node{Name: "old", UID: "o", ProviderID: "cloud://old", Finalized: true, Ours: true,
+		Created: created}
+	n := &cluster.Node{Name: "new", UID: "n", ProviderID: "cloud://new", Finalized: true, Ours: true, Ready: true,
+		Created: created}
+	s := (&cluster.Snapshot{Now: created.Add(time.Hour), Claims: []*cluster.Claim{c}, Nodes: []*cluster.Node{n, old}}).
+		Seal()
+	if step := Next(s, Settings{}); len(step.Commands) != 1 || step.Commands[0] != (command.Register{Claim: "a",
+		Node: "new"}) {
 		t.Errorf("%+v, want the new node registered", step)
 	}
 	step, _ := Orphans(s)
@@ -116,8 +128,10 @@ func TestLaunchTimeoutCountsFromWhenTheClaimWasSeen(t *testing.T) {
 		appeared time.Time
 		want     string
 	}{{noon.Add(-time.Minute), "launch/a"}, {noon.Add(-5 * time.Minute), "delete/a"}, {time.Time{}, "delete/a"}} {
-		c := &cluster.Claim{Name: "a", UID: "u", Finalized: true, Created: noon.Add(-10 * time.Minute), FirstSeen: x.appeared}
-		s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c}, InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}}
+		c := &cluster.Claim{Name: "a", UID: "u", Finalized: true, Created: noon.Add(-10 * time.Minute),
+			FirstSeen: x.appeared}
+		s := &cluster.Snapshot{Now: noon, Names: &resource.Names{}, Claims: []*cluster.Claim{c},
+			InFlight: map[string]bool{}, Retry: map[string]cluster.Retry{}}
 		if got := keys(Next(s.Seal(), Settings{LaunchTimeout: 5 * time.Minute})); got != x.want {
 			t.Errorf("seen %s: %s, want %s", x.appeared, got, x.want)
 		}

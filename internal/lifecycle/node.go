@@ -47,7 +47,8 @@ func EndNode(s *cluster.Snapshot, n *cluster.Node, gone bool) Step {
 	return step
 }
 
-// fenceDuplicates fences the other nodes that say they are the node's machine, before its pods leave: they would go there.
+// fenceDuplicates fences the other nodes that say they are the node's machine, before its pods leave: they would go
+// there.
 func fenceDuplicates(s *cluster.Snapshot, n *cluster.Node, step *Step) {
 	for _, duplicate := range s.DuplicateNodes(n) {
 		if !duplicate.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
@@ -83,8 +84,8 @@ func podsAndDuplicates(s *cluster.Snapshot, n *cluster.Node) (pods, duplicates [
 	return pods, duplicates
 }
 
-// terminateAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count: it may never
-// have got as far as the cloud.
+// terminateAsked reports whether the cloud has been asked to end an instance. A request that has failed does not count:
+// it may never have got as far as the cloud.
 func terminateAsked(s *cluster.Snapshot, end command.Terminate) bool {
 	r, again := s.Retry[end.Key()]
 	return again && r.Attempts == 0 || s.InFlight[end.Key()]
@@ -99,8 +100,8 @@ func uidsOn(s *cluster.Snapshot, n *cluster.Node) []string {
 	return out
 }
 
-// ownerOf is the claim whose machine the node says it is although it is not the claim's node; empty if there is none. The
-// claim has the machine's id, or the machine was launched for it and the claim has none yet.
+// ownerOf is the claim whose machine the node says it is although it is not the claim's node; empty if there is none.
+// The claim has the machine's id, or the machine was launched for it and the claim has none yet.
 func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 	if n.ProviderID == "" {
 		return ""
@@ -116,7 +117,8 @@ func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 
 // duplicateNote tells of a node that says it is a claim's machine and is not the claim's node.
 func duplicateNote(n *cluster.Node, claim string) cluster.Note {
-	return n.Note("MultipleNodesFound", fmt.Sprintf("Node %s says that it is instance %s, which belongs to NodeClaim %s with another node; "+
+	return n.Note("MultipleNodesFound", fmt.Sprintf("Node %s says that it is instance %s, which belongs to NodeClaim "+
+		"%s with another node; "+
 		"deleting node %s does not end the instance", n.Name, n.ProviderID, claim, n.Name))
 }
 
@@ -139,8 +141,9 @@ func mayFindNode(s *cluster.Snapshot, n *cluster.Node) bool {
 	return found && !isSecondInstance(s.Claim(i.Claim), i) && isAccountedFor(s, i)
 }
 
-// isVanished reports whether the node is one of a machine that is no more: nobody hears from its kubelet, and the cloud does
-// not list its instance.
+// isVanished reports whether the node is one of a machine that is no more: nobody hears from its kubelet, and the cloud
+// does not list its instance.
 func isVanished(s *cluster.Snapshot, n *cluster.Node) bool {
-	return s.Inventory != nil && !n.Ready && n.ProviderID != "" && !s.Inventory.At.Before(n.Created.Add(lagFor)) && !s.Inventory.Has(n.ProviderID)
+	return s.Inventory != nil && !n.Ready && n.ProviderID != "" && !s.Inventory.At.Before(n.Created.Add(lagFor)) &&
+		!s.Inventory.Has(n.ProviderID)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// More orphans than minTooMany, and than one in tooManyShare of the instances known, are no accident: the claims are lost
-	// rather than the instances.
+	// More orphans than minTooMany, and than one in tooManyShare of the instances known, are no accident: the claims
+	// are lost rather than the instances.
 	minTooMany   = 3
 	tooManyShare = 10
 	// endsCount is for how long an instance that was ended unasked counts: claims may also be lost one after the other.
@@ -20,8 +20,8 @@ const (
 	// confirmedFor is how long a person's word holds; a clock may be ahead of ours by clockSkew.
 	confirmedFor = time.Hour
 	clockSkew    = 5 * time.Minute
-	// allSeenFor is how long no claim may have vanished before anything is ended for having none. Many that vanish together are seen one after
-	// the other, and they must be counted together.
+	// allSeenFor is how long no claim may have vanished before anything is ended for having none. Many that vanish
+	// together are seen one after the other, and they must be counted together.
 	allSeenFor = 10 * time.Second
 )
 
@@ -31,16 +31,19 @@ const (
 	UnprovenOrphans = "UnprovenOrphans"
 )
 
-// OrphanStatus is how many instances nobody claims, and how many of them are left alone until a person says that they may go.
+// OrphanStatus is how many instances nobody claims, and how many of them are left alone until a person says that they
+// may go.
 type OrphanStatus struct {
-	// Orphans is how many there are; Known is how many instances the cloud runs, and MaxUnasked how many orphans are ended unasked.
+	// Orphans is how many there are; Known is how many instances the cloud runs, and MaxUnasked how many orphans are
+	// ended unasked.
 	Orphans, Known, MaxUnasked int
 	// Ended is how many were ended unasked within the last hour.
 	Ended int
-	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a namesake.
+	// Held is how many are left alone; Unproven is how many of these carry nothing that tells this cluster from a
+	// namesake.
 	Held, Unproven int
-	// TooMany says that there are too many; it stays so until a person has looked or none is left. Undecided says that it can't be told yet
-	// how many there are.
+	// TooMany says that there are too many; it stays so until a person has looked or none is left. Undecided says that
+	// it can't be told yet how many there are.
 	TooMany, Undecided bool
 	// Unknown says that no NodePool can remember how many there have been, so none is ended unasked.
 	Unknown bool
@@ -48,7 +51,8 @@ type OrphanStatus struct {
 	nodes map[string]bool
 }
 
-// IsHeld reports whether the node is being deleted, has lost its claim, and is neither drained nor ended until a person has looked.
+// IsHeld reports whether the node is being deleted, has lost its claim, and is neither drained nor ended until a person
+// has looked.
 func (os OrphanStatus) IsHeld(node string) bool { return os.nodes[node] }
 
 // Reason is why instances are held.
@@ -73,9 +77,11 @@ func (os OrphanStatus) Message() string {
 	case os.MaxUnasked == 0:
 		reason = "more were held before, and nobody has confirmed them yet"
 	case os.Ended > 0:
-		reason = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been", os.MaxUnasked, os.Ended)
+		reason = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been",
+			os.MaxUnasked, os.Ended)
 	}
-	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. If the instances "+
+	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. "+
+		"If the instances "+
 		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
 		os.Held, os.Known, reason, cluster.EndOrphansAnnotation)
 }
@@ -87,15 +93,16 @@ type orphan struct {
 	unproven bool
 	// isSecond says that its claim is there and has another instance: it is certain to be nobody's.
 	isSecond bool
-	// terminate is how it ends; nil if it is ending already, is too young to be sure of, or may be a claim's that is just being made.
+	// terminate is how it ends; nil if it is ending already, is too young to be sure of, or may be a claim's that is
+	// just being made.
 	terminate command.Command
-	// deletedNode is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector deletes the nodes of claims that
-	// are gone.
+	// deletedNode is its node, if that is being deleted. Mostly nobody meant that: Kubernetes' garbage collector
+	// deletes the nodes of claims that are gone.
 	deletedNode string
 }
 
-// Orphans ends what the cloud runs and no claim accounts for. What has a node of ours goes by the deletion of that node,
-// which drains it. If there are many, none is touched until a person has looked.
+// Orphans ends what the cloud runs and no claim accounts for. What has a node of ours goes by the deletion of that
+// node, which drains it. If there are many, none is touched until a person has looked.
 func Orphans(s *cluster.Snapshot) (Step, OrphanStatus) {
 	var step Step
 	list := append(orphanNodes(s, &step), orphanInstances(s)...)
@@ -125,8 +132,8 @@ func Orphans(s *cluster.Snapshot) (Step, OrphanStatus) {
 	return step, status
 }
 
-// count finds out whether there are too many orphans: those that are there, and those that were ended within the last hour. Each counts
-// once: the cloud's list may still have one that is ending.
+// count finds out whether there are too many orphans: those that are there, and those that were ended within the last
+// hour. Each counts once: the cloud's list may still have one that is ending.
 func (os *OrphanStatus) count(s *cluster.Snapshot, list []orphan) {
 	unsure := 0
 	lately := endedUnasked(s)
@@ -155,9 +162,9 @@ func (os *OrphanStatus) leaveAlone(o orphan) {
 	}
 }
 
-// endedUnasked are the instances that were ended within the last hour because no claim accounted for them. What was ended before a person said
-// that it may be, or within the hour for which that holds, does not count: somebody has looked. Nor does one that a claim has after all:
-// then it was not ended.
+// endedUnasked are the instances that were ended within the last hour because no claim accounted for them. What was
+// ended before a person said that it may be, or within the hour for which that holds, does not count: somebody has
+// looked. Nor does one that a claim has after all: then it was not ended.
 func endedUnasked(s *cluster.Snapshot) map[string]bool {
 	since := s.Now.Add(-endsCount)
 	if heard := s.EndOrphans.Add(confirmedFor); !s.EndOrphans.IsZero() && heard.After(since) {
@@ -177,16 +184,19 @@ func endedUnasked(s *cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// manyHeld reports whether many orphans are held. A few that are left of them are still those: some go by themselves, because their nodes
-// were being deleted, and the others must not follow when they seem to be few. The pools' condition remembers it, also through a restart.
+// manyHeld reports whether many orphans are held. A few that are left of them are still those: some go by themselves,
+// because their nodes were being deleted, and the others must not follow when they seem to be few. The pools' condition
+// remembers it, also through a restart.
 func manyHeld(s *cluster.Snapshot) bool {
 	return slices.ContainsFunc(s.Pools, (*cluster.Pool).HasHeldOrphans)
 }
 
-// isConfirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was launched.
+// isConfirmed reports whether a person has said that the orphan may be ended: a while ago at the most, and after it was
+// launched.
 func isConfirmed(s *cluster.Snapshot, o orphan) bool {
 	said := s.EndOrphans
-	return !said.IsZero() && o.created.Before(said) && s.Now.Before(said.Add(confirmedFor)) && !s.Now.Before(said.Add(-clockSkew))
+	return !said.IsZero() && o.created.Before(said) && s.Now.Before(said.Add(confirmedFor)) &&
+		!s.Now.Before(said.Add(-clockSkew))
 }
 
 // countInstances counts the instances that the cloud lists or that our nodes speak for.
@@ -203,8 +213,8 @@ func countInstances(s *cluster.Snapshot) int {
 	return count
 }
 
-// orphanNodes finds nodes of ours that nobody claims any more. One that has never been registered is deleted only when its
-// instance is gone: until then it may still find its claim. A node without a machine is deleted in any case.
+// orphanNodes finds nodes of ours that nobody claims any more. One that has never been registered is deleted only when
+// its instance is gone: until then it may still find its claim. A node without a machine is deleted in any case.
 func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 	var out []orphan
 	for _, n := range s.Nodes {
@@ -229,13 +239,15 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 		}
 		if mayFindNode(s, n) {
 			if i, found := listedInstance(s, n.ProviderID); found && isDoubtful(s, i) {
-				out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)}) // it counts, and may be somebody's
+				// it counts, and may be somebody's
+				out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)})
 			}
 			continue
 		}
 		if due := seenSince(s, n).Add(lagFor); s.Now.Before(due) {
 			step.wake(due)
-			out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)}) // it counts, and may still find its claim
+			// it counts, and may still find its claim
+			out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)})
 			continue
 		}
 		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
@@ -266,8 +278,9 @@ func deletedNodeOrphan(s *cluster.Snapshot, n *cluster.Node) orphan {
 	return o
 }
 
-// orphanInstances finds instances that no claim accounts for and that have no node of ours. A claim that says it has the instance accounts for
-// it, for whomever it was launched: to end it would take the machine of a claim that is there.
+// orphanInstances finds instances that no claim accounts for and that have no node of ours. A claim that says it has
+// the instance accounts for it, for whomever it was launched: to end it would take the machine of a claim that is
+// there.
 func orphanInstances(s *cluster.Snapshot) []orphan {
 	if s.Inventory == nil || len(s.Inventory.Instances) == 0 {
 		return nil
@@ -323,9 +336,9 @@ func isAccountedFor(s *cluster.Snapshot, i *cluster.Instance) bool {
 	return isDoubtful(s, i) || c != nil && (c.UID == i.ClaimUID || i.ClaimUID == "")
 }
 
-// isDoubtful reports whether the instance may be somebody's: a claim of its name is just being made, or launched and not in the
-// snapshot, and its UID is not known. A claim of that name with another UID is another one: names come again when what they are
-// derived from does.
+// isDoubtful reports whether the instance may be somebody's: a claim of its name is just being made, or launched and
+// not in the snapshot, and its UID is not known. A claim of that name with another UID is another one: names come again
+// when what they are derived from does.
 func isDoubtful(s *cluster.Snapshot, i *cluster.Instance) bool {
 	if c := s.Claim(i.Claim); c != nil {
 		return c.Expected

@@ -9,23 +9,27 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// lostClaims is a cluster in which the claims of so many instances are gone. Each has a node, which the garbage collector deletes if asked.
+// lostClaims is a cluster in which the claims of so many instances are gone. Each has a node, which the garbage
+// collector deletes if asked.
 func lostClaims(count int, deleted bool) *cluster.Snapshot {
 	s := &cluster.Snapshot{Now: noon, Inventory: &cluster.Inventory{At: noon}, Pools: []*cluster.Pool{{Name: "p"}}}
 	for i := range count {
 		name := fmt.Sprintf("n%02d", i)
 		id := "cloud://" + name
-		n := &cluster.Node{Name: name, UID: name, ProviderID: id, Created: noon.Add(-time.Hour), Ours: true, Finalized: true, Ready: true}
+		n := &cluster.Node{Name: name, UID: name, ProviderID: id, Created: noon.Add(-time.Hour), Ours: true,
+			Finalized: true, Ready: true}
 		if deleted {
 			n.Deleting = noon
 		}
 		s.Nodes = append(s.Nodes, n)
-		s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: id, Claim: name, ClaimUID: name, Created: noon.Add(-time.Hour)})
+		s.Inventory.Instances = append(s.Inventory.Instances, cluster.Instance{ProviderID: id, Claim: name,
+			ClaimUID: name, Created: noon.Add(-time.Hour)})
 	}
 	return s
 }
 
-// When claims are gone, the garbage collector deletes their nodes. That is no reason to drain them, or to end what runs there.
+// When claims are gone, the garbage collector deletes their nodes. That is no reason to drain them, or to end what runs
+// there.
 func TestNodesThatTheGarbageCollectorDeletesAreHeld(t *testing.T) {
 	for _, x := range []struct {
 		count int
@@ -35,7 +39,8 @@ func TestNodesThatTheGarbageCollectorDeletesAreHeld(t *testing.T) {
 		{3, func(*cluster.Snapshot) {}, 0},
 		{4, func(*cluster.Snapshot) {}, 4},
 		{4, func(s *cluster.Snapshot) { s.EndOrphans = noon }, 0},
-		{4, func(s *cluster.Snapshot) { s.InFlight = map[string]bool{"terminate//cloud://n00/n00": true} }, 3}, // its end was asked for
+		// its end was asked for
+		{4, func(s *cluster.Snapshot) { s.InFlight = map[string]bool{"terminate//cloud://n00/n00": true} }, 3},
 		{4, func(s *cluster.Snapshot) { s.Inventory.Instances[0].Terminating = true }, 3},
 	} {
 		s := lostClaims(x.count, true)
@@ -48,7 +53,8 @@ func TestNodesThatTheGarbageCollectorDeletesAreHeld(t *testing.T) {
 			}
 		}
 		if held != x.held || status.Held != x.held || len(step.Commands) != 0 {
-			t.Errorf("%d nodes are being deleted: %d are held (%+v), %d commands; want %d held", x.count, held, status, len(step.Commands), x.held)
+			t.Errorf("%d nodes are being deleted: %d are held (%+v), %d commands; want %d held", x.count, held, status,
+				len(step.Commands), x.held)
 		}
 	}
 }
@@ -59,8 +65,10 @@ func TestOrphansAreCountedTogether(t *testing.T) {
 	s.Nodes[1].Deleting = noon
 	s.ClaimLostAt = noon.Add(-allSeenFor + time.Second)
 	step, status := Orphans(s.Seal())
-	if len(step.Commands) != 0 || !step.WakeAt.Equal(s.ClaimLostAt.Add(allSeenFor)) || !status.IsHeld("n01") || status.Message() != "" {
-		t.Errorf("a second before all are seen: %d commands, to look again at %v, %+v", len(step.Commands), step.WakeAt, status)
+	if len(step.Commands) != 0 || !step.WakeAt.Equal(s.ClaimLostAt.Add(allSeenFor)) || !status.IsHeld("n01") ||
+		status.Message() != "" {
+		t.Errorf("a second before all are seen: %d commands, to look again at %v, %+v", len(step.Commands),
+			step.WakeAt, status)
 	}
 	s.ClaimLostAt = noon.Add(-allSeenFor)
 	if step, status := Orphans(s.Seal()); len(step.Commands) != 1 || status.IsHeld("n01") {
@@ -79,14 +87,16 @@ func TestYoungOrphansCount(t *testing.T) {
 	}
 }
 
-// Once many are held, the few that are left of them are held as well; but not because of those that may be another cluster's.
+// Once many are held, the few that are left of them are held as well; but not because of those that may be another
+// cluster's.
 func TestWhatIsHeldStaysHeld(t *testing.T) {
 	for _, x := range []struct {
 		reason string
 		held   int
 	}{{ManyOrphans, 1}, {UnprovenOrphans, 0}} {
 		s := lostClaims(1, false)
-		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: x.reason}}
+		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True,
+			Reason: x.reason}}
 		step, status := Orphans(s.Seal())
 		if status.Held != x.held || len(step.Commands) != 1-x.held || (x.held > 0) != (status.Message() != "") {
 			t.Errorf("%s: %d commands, %+v, %q", x.reason, len(step.Commands), status, status.Message())
@@ -96,7 +106,8 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 			t.Errorf("%s, and a person has confirmed: %d commands, %+v", x.reason, len(step.Commands), status)
 		}
 	}
-	for want, status := range map[string]OrphanStatus{ManyOrphans: {Held: 2, Unproven: 2, TooMany: true}, UnprovenOrphans: {Held: 2, Unproven: 2}} {
+	for want, status := range map[string]OrphanStatus{ManyOrphans: {Held: 2, Unproven: 2, TooMany: true},
+		UnprovenOrphans: {Held: 2, Unproven: 2}} {
 		if got := status.Reason(); got != want {
 			t.Errorf("%+v is told as %s, want %s", status, got, want)
 		}
@@ -121,10 +132,14 @@ func TestOrphansEndedWithinTheHourCount(t *testing.T) {
 		{"two", ended(time.Minute, 2*time.Minute), 0, 0},
 		{"three", ended(time.Minute, 2*time.Minute, 59*time.Minute), 0, 1},
 		{"three, one of them long ago", ended(time.Minute, 2*time.Minute, time.Hour), 0, 0},
-		{"three, one of them is still listed", map[string]time.Time{"cloud://n00": noon, "cloud://a": noon, "cloud://b": noon}, 0, 0},
-		{"three, one of them is a claim's", map[string]time.Time{"cloud://claimed": noon, "cloud://a": noon, "cloud://b": noon}, 0, 0},
-		{"three, while a person's word held", ended(31*time.Minute, 40*time.Minute, 50*time.Minute), 90 * time.Minute, 0},
-		{"three, since that word no longer holds", ended(time.Minute, 2*time.Minute, 3*time.Minute), 90 * time.Minute, 1},
+		{"three, one of them is still listed", map[string]time.Time{"cloud://n00": noon, "cloud://a": noon,
+			"cloud://b": noon}, 0, 0},
+		{"three, one of them is a claim's", map[string]time.Time{"cloud://claimed": noon, "cloud://a": noon,
+			"cloud://b": noon}, 0, 0},
+		{"three, while a person's word held", ended(31*time.Minute, 40*time.Minute, 50*time.Minute),
+			90 * time.Minute, 0},
+		{"three, since that word no longer holds", ended(time.Minute, 2*time.Minute, 3*time.Minute),
+			90 * time.Minute, 1},
 	} {
 		s := lostClaims(1, false)
 		s.Nodes[0].Created, s.Inventory.Instances[0].Created = noon.Add(-time.Minute), noon.Add(-time.Minute)
@@ -163,7 +178,8 @@ func TestHoldIsRememberedUntilItCanBeTold(t *testing.T) {
 		}, false},
 	} {
 		s := lostClaims(0, false)
-		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True, Reason: ManyOrphans}}
+		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True,
+			Reason: ManyOrphans}}
 		x.set(s)
 		if _, status := Orphans(s.Seal()); status.TooMany != x.many {
 			t.Errorf("%s: %+v", x.name, status)
@@ -171,8 +187,8 @@ func TestHoldIsRememberedUntilItCanBeTold(t *testing.T) {
 	}
 }
 
-// A claim that says it has an instance accounts for it, for whomever it was launched: a claim that was restored with a new UID, say. Its own claim
-// may be gone, or have another instance.
+// A claim that says it has an instance accounts for it, for whomever it was launched: a claim that was restored with a
+// new UID, say. Its own claim may be gone, or have another instance.
 func TestInstanceThatAnotherClaimNamesIsNoOrphan(t *testing.T) {
 	for name, own := range map[string][]*cluster.Claim{
 		"its own claim is gone": nil,

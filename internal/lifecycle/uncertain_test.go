@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// Names of claims come again when what they are derived from does. A claim that has only the name of the one that an instance was
-// launched for is another one, also while it is being launched.
+// Names of claims come again when what they are derived from does. A claim that has only the name of the one that an
+// instance was launched for is another one, also while it is being launched.
 func TestNamesakeOfAClaimHasNoPartInItsInstance(t *testing.T) {
 	launching := command.LaunchInstance{Claim: "n00"}.Key()
 	for _, x := range []struct {
@@ -19,12 +19,18 @@ func TestNamesakeOfAClaimHasNoPartInItsInstance(t *testing.T) {
 		ends string
 	}{
 		{"no claim has the name", func(*cluster.Snapshot) {}, 4, "fence/n00"},
-		{"another claim has the name", func(s *cluster.Snapshot) { s.Claims = []*cluster.Claim{{Name: "n00", UID: "new"}} }, 4, "fence/n00"},
+		{"another claim has the name", func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "n00", UID: "new"}}
+		}, 4, "fence/n00"},
 		{"another claim has the name, and is being launched", func(s *cluster.Snapshot) {
 			s.Claims, s.InFlight = []*cluster.Claim{{Name: "n00", UID: "new"}}, map[string]bool{launching: true}
 		}, 4, "fence/n00"},
-		{"it is being made, and may be another", func(s *cluster.Snapshot) { s.Claims = []*cluster.Claim{{Name: "n00", Expected: true}} }, 4, ""},
-		{"it was removed by force while it is being launched", func(s *cluster.Snapshot) { s.InFlight = map[string]bool{launching: true} }, 4, ""},
+		{"it is being made, and may be another", func(s *cluster.Snapshot) {
+			s.Claims = []*cluster.Claim{{Name: "n00", Expected: true}}
+		}, 4, ""},
+		{"it was removed by force while it is being launched", func(s *cluster.Snapshot) {
+			s.InFlight = map[string]bool{launching: true}
+		}, 4, ""},
 	} {
 		s := lostClaims(4, true)
 		x.set(s)
@@ -47,7 +53,8 @@ func TestDoubtfulOrphansCountAndStay(t *testing.T) {
 		}
 		s.Claims = []*cluster.Claim{{Name: "n00", Expected: true}}
 		if step, status := Orphans(s.Seal()); len(step.Commands) != 0 || status.Orphans != 4 || status.Held != 3 {
-			t.Errorf("with nodes %t: %d commands, %+v; want all four counted and three held", nodes, len(step.Commands), status)
+			t.Errorf("with nodes %t: %d commands, %+v; want all four counted and three held", nodes,
+				len(step.Commands), status)
 		}
 		s.Inventory.Instances, s.Nodes = s.Inventory.Instances[:2], s.Nodes[:min(len(s.Nodes), 2)]
 		if step, status := Orphans(s.Seal()); len(step.Commands) != 1 || status.Orphans != 2 {
@@ -56,8 +63,8 @@ func TestDoubtfulOrphansCountAndStay(t *testing.T) {
 	}
 }
 
-// The node of a claim that is gone is drained like any other, and looked at once more before its end. An end that was refused has
-// not begun.
+// The node of a claim that is gone is drained like any other, and looked at once more before its end. An end that was
+// refused has not begun.
 func TestEndOfANodeWithoutClaimIsLookedAtOnceMore(t *testing.T) {
 	stays := &cluster.Pod{UID: "p", Namespace: "ns", Name: "agent", Node: "a", StaysThroughDrain: true}
 	key := command.Terminate{Node: "a", ProviderID: "cloud://a"}.Key()
@@ -70,7 +77,8 @@ func TestEndOfANodeWithoutClaimIsLookedAtOnceMore(t *testing.T) {
 		{"its end was refused", func(s *cluster.Snapshot) { s.Retry[key] = cluster.Retry{Attempts: 1} }, true},
 		{"its end has begun", func(s *cluster.Snapshot) { s.Retry[key] = cluster.Retry{} }, false},
 		{"the cloud says that it is ending", func(s *cluster.Snapshot) {
-			s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a", Terminating: true}}}
+			s.Inventory = &cluster.Inventory{At: noon, Instances: []cluster.Instance{{ProviderID: "cloud://a",
+				Terminating: true}}}
 		}, false},
 	} {
 		s, n := lone()
@@ -88,10 +96,12 @@ func TestEndOfANodeWithoutClaimIsLookedAtOnceMore(t *testing.T) {
 	}
 }
 
-// Two claims may say that they have the same instance. The younger one's node is known, as the other's: nothing is missing.
+// Two claims may say that they have the same instance. The younger one's node is known, as the other's: nothing is
+// missing.
 func TestNodeOfAnotherClaimIsNotMissing(t *testing.T) {
 	s, c, n := leaving()
-	first := &cluster.Claim{Name: "first", UID: "uf", ProviderID: c.ProviderID, NodeName: n.Name, Created: c.Created.Add(-1)}
+	first := &cluster.Claim{Name: "first", UID: "uf", ProviderID: c.ProviderID, NodeName: n.Name,
+		Created: c.Created.Add(-1)}
 	s.Claims = append(s.Claims, first)
 	for _, cmd := range Next(s.Seal(), Settings{}).Commands {
 		if end, ok := cmd.(command.Terminate); ok && end.Claim == c.Name {

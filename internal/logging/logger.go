@@ -1,4 +1,5 @@
-// Package logging writes the log: lines of JSON that have each key once, in the shape that people's log pipelines expect.
+// Package logging writes the log: lines of JSON that have each key once, in the shape that people's log pipelines
+// expect.
 //
 // It stands on floor 4, above version, which each line names. It opens the files that the log goes to.
 package logging
@@ -45,15 +46,17 @@ func New(o Options) (log logr.Logger, flush func(), err error) {
 		Sampling:         &zap.SamplingConfig{Initial: 100, Thereafter: 100},
 		OutputPaths:      strings.Split(o.Output, ","),
 		ErrorOutputPaths: strings.Split(o.Errors, ","),
-	}.Build(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return &uniqueKeys{Core: core, encoding: &encoding} }), zap.Fields(zap.String("commit", version.Commit())))
+	}.Build(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return &uniqueKeys{Core: core, encoding: &encoding}
+	}), zap.Fields(zap.String("commit", version.Commit())))
 	if err != nil {
 		return logr.Logger{}, nil, fmt.Errorf("opening the log (--log-output-paths, --log-error-output-paths): %w", err)
 	}
 	return zapr.NewLogger(logger.Named(loggerName)), func() { _ = logger.Sync() }, nil
 }
 
-// SetForLibraries has the libraries log like us: what client-go says of the lease or of a watch would otherwise be plain
-// text on standard error, in the middle of lines of JSON.
+// SetForLibraries has the libraries log like us: what client-go says of the lease or of a watch would otherwise be
+// plain text on standard error, in the middle of lines of JSON.
 func SetForLibraries(log logr.Logger) {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)

@@ -19,8 +19,10 @@ func TestLogLinesHaveEachKeyOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		class := log.WithName("controller").WithValues("EC2NodeClass", map[string]string{"name": "default"}, "commit", "none")
-		class.Info("first", "EC2NodeClass", "default", "message", "m-1", "level", 3, "time", "now", "logger", "mine", "caller", "me")
+		class := log.WithName("controller").WithValues("EC2NodeClass", map[string]string{"name": "default"},
+			"commit", "none")
+		class.Info("first", "EC2NodeClass", "default", "message", "m-1", "level", 3, "time", "now", "logger", "mine",
+			"caller", "me")
 		class.WithValues("a", 1, "a", 2).Error(errors.New("broken"), "second", "error", "mine", "a", 3)
 		for range 1000 {
 			log.Info("again and again")
@@ -36,7 +38,8 @@ func TestLogLinesHaveEachKeyOnce(t *testing.T) {
 				t.Errorf("%q is there twice (%v) in %s", key, err, line)
 			}
 		}
-		for i, words := range [][]string{{`"EC2NodeClass":"default"`, `"message":"first"`, `"message_":"m-1"`}, {`"a":3`, `"message":"second"`}} {
+		for i, words := range [][]string{{`"EC2NodeClass":"default"`, `"message":"first"`, `"message_":"m-1"`},
+			{`"a":3`, `"message":"second"`}} {
 			for _, word := range words {
 				if !strings.Contains(lines[i], word) {
 					t.Errorf("line %d lacks %s: %s", i, word, lines[i])

@@ -7,9 +7,9 @@ import (
 )
 
 // uniqueKeys is a zap core whose lines have each key once. Readers of JSON keep either the first or the last of two, or
-// refuse the line, so what a pipeline shows would be a matter of luck. A logger that is handed on collects keys on its way, such
-// as the object that a controller works on, so nobody who logs can know them all. The value nearest to the line counts. A
-// key that the line has of itself, such as "message", gets an underscore.
+// refuse the line, so what a pipeline shows would be a matter of luck. A logger that is handed on collects keys on its
+// way, such as the object that a controller works on, so nobody who logs can know them all. The value nearest to the
+// line counts. A key that the line has of itself, such as "message", gets an underscore.
 type uniqueKeys struct {
 	zapcore.Core
 	encoding *zapcore.EncoderConfig
@@ -21,7 +21,8 @@ func (u *uniqueKeys) With(fields []zapcore.Field) zapcore.Core {
 	return &uniqueKeys{Core: u.Core, encoding: u.encoding, with: slices.Concat(u.with, fields)}
 }
 
-// Check implements zapcore.Core. Whether the line is written is for the core below to say, which may leave out repetitions.
+// Check implements zapcore.Core. Whether the line is written is for the core below to say, which may leave out
+// repetitions.
 func (u *uniqueKeys) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if u.Core.Check(entry, nil) == nil {
 		return checked

@@ -82,12 +82,15 @@ func (c *checkIsolation) findClasses() cluster.Quarantine {
 	return cluster.Quarantine{Classes: c.failures(b)}
 }
 
-// findCommands finds the commands that the check fails on, whoever looks for a place; ok is false if it fails without any.
+// findCommands finds the commands that the check fails on, whoever looks for a place; ok is false if it fails without
+// any.
 func (c *checkIsolation) findCommands() (causes []string, ok bool) {
 	passes := func(out []suspect) bool {
 		c.tries++
 		var p plan.Plan
-		if recoverPanic(plan.StepCheck, func() { p = c.loop.planner().Check(c.made.Without(keysOf(out)), c.newer) }) != nil {
+		if recoverPanic(plan.StepCheck, func() {
+			p = c.loop.planner().Check(c.made.Without(keysOf(out)), c.newer)
+		}) != nil {
 			return false
 		}
 		c.plan = p
@@ -111,8 +114,8 @@ func (c *checkIsolation) findCommands() (causes []string, ok bool) {
 	return causes, true
 }
 
-// checkAlone checks a command that the check fails on together with others. None is kept that takes a node away: what may go
-// together is for a look at all of them.
+// checkAlone checks a command that the check fails on together with others. None is kept that takes a node away: what
+// may go together is for a look at all of them.
 func (c *checkIsolation) checkAlone(key string) command.Command {
 	at := slices.IndexFunc(c.made.Commands, func(o command.Command) bool { return o.Key() == key })
 	if c.outOfTries(0) || removesNode(c.made.Commands[at]) {

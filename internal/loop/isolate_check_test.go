@@ -73,7 +73,8 @@ func TestCheckFailsOnAClass(t *testing.T) {
 		t.Errorf("told that the planner fails on them: %v", refused)
 	}
 	f := st.told.broken[0]
-	if f.Step != plan.StepCheck || len(f.LeftOut.Classes) != 1 || f.Pods != 1 || f.Tries > 20 || len(st.told.saved) != 1 {
+	if f.Step != plan.StepCheck || len(f.LeftOut.Classes) != 1 || f.Pods != 1 || f.Tries > 20 ||
+		len(st.told.saved) != 1 {
 		t.Errorf("told %d times, of %d classes and %d pods after %d tries, saved %v",
 			len(st.told.broken), len(f.LeftOut.Classes), f.Pods, f.Tries, st.told.saved)
 	}
@@ -179,7 +180,8 @@ func TestUncheckedPlanTakesNoNodeAway(t *testing.T) {
 			st.now = st.now.Add(10 * time.Second)
 		}
 		if len(st.told.broken) == 0 || slices.Contains(fenced, "idle") == moves {
-			t.Errorf("something changes all the time: %v; failed %d times, fenced %v", moves, len(st.told.broken), fenced)
+			t.Errorf("something changes all the time: %v; failed %d times, fenced %v", moves,
+				len(st.told.broken), fenced)
 		}
 	}
 }
@@ -204,8 +206,8 @@ func TestUncheckedPlanBindsNobody(t *testing.T) {
 	}
 }
 
-// What a plan that could not be checked still does when something has changed: what was begun before goes on, and nobody's
-// machine is ended on old news.
+// What a plan that could not be checked still does when something has changed: what was begun before goes on, and
+// nobody's machine is ended on old news.
 func TestUncheckedPlanEndsNoOrphan(t *testing.T) {
 	st := newStage(t, 0)
 	st.loop.World = &movesOnce{Book: st.book, times: 1}
@@ -217,7 +219,8 @@ func TestUncheckedPlanEndsNoOrphan(t *testing.T) {
 		}}
 	}
 	out, _ := st.loop.withoutCheck(plan.Plan{}, st.book.Snapshot())
-	if len(out.Commands) != 2 || out.Commands[0].Key() != drained.Key() || out.Commands[1].Key() != (command.Evict{}).Key() {
+	if len(out.Commands) != 2 || out.Commands[0].Key() != drained.Key() ||
+		out.Commands[1].Key() != (command.Evict{}).Key() {
 		t.Errorf("it does %+v, want the end of a and the eviction", out.Commands)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// makePlan makes a plan, and goes without what the planner fails on. It returns the snapshot that the plan is made from; ok is
-// false if no plan at all could be made.
+// makePlan makes a plan, and goes without what the planner fails on. It returns the snapshot that the plan is made
+// from; ok is false if no plan at all could be made.
 func (l *Loop) makePlan(s *cluster.Snapshot, found *disrupt.Proposal) (p plan.Plan, from *cluster.Snapshot, ok bool) {
 	s = l.releasePairs(s)
 	f := recoverPanic(plan.StepMake, func() { p = l.planner().Make(s, l.Policy, l.lastPlan, found) })
@@ -48,8 +48,8 @@ func (l *Loop) makePlan(s *cluster.Snapshot, found *disrupt.Proposal) (p plan.Pl
 // minimalFor is how long after a plan that fails whatever is left out nobody looks again for what it fails on.
 const minimalFor = time.Minute
 
-// makeMinimal makes the plan that is left when plan.Make fails whatever is left out: claims and interrupted nodes go on. What
-// that fails on is looked for in the same way, and left out of this plan. It tells of the failure.
+// makeMinimal makes the plan that is left when plan.Make fails whatever is left out: claims and interrupted nodes go
+// on. What that fails on is looked for in the same way, and left out of this plan. It tells of the failure.
 func (l *Loop) makeMinimal(f *plan.PlannerFailure, s *cluster.Snapshot) (p plan.Plan, from *cluster.Snapshot, ok bool) {
 	m := &makeIsolation{isolation: l.newIsolation(f.Panic, s.Now, longestIsolation), s: s}
 	m.base = s.Quarantine
@@ -146,7 +146,8 @@ func (l *Loop) releasePairs(s *cluster.Snapshot) *cluster.Snapshot {
 }
 
 // continueIsolation goes on with what an earlier pass had no time to tell apart. p is the plan without all of that.
-func (l *Loop) continueIsolation(p plan.Plan, s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan, *cluster.Snapshot) {
+func (l *Loop) continueIsolation(p plan.Plan, s *cluster.Snapshot, found *disrupt.Proposal) (plan.Plan,
+	*cluster.Snapshot) {
 	m := l.newMakeIsolation(s, l.newIsolation("", s.Now, laterIsolation))
 	m.plan, m.alsoCheck = p, true
 	var leftOut cluster.Quarantine
@@ -155,7 +156,8 @@ func (l *Loop) continueIsolation(p plan.Plan, s *cluster.Snapshot, found *disrup
 		leftOut.Classes = m.failures(m.amongGroups(groups))
 		m.base.Classes = mergeFailures(m.base.Classes, stillOut(leftOut, s).Classes)
 	}
-	if groups := undecidedGroups(s.Quarantine.Claims, claimSuspects(s, &cluster.Quarantine{})); len(groups) > 0 && !m.outOfTries(0) {
+	if groups := undecidedGroups(s.Quarantine.Claims, claimSuspects(s, &cluster.Quarantine{})); len(groups) > 0 &&
+		!m.outOfTries(0) {
 		m.message = s.Quarantine.Claims[groups[0].suspects[0].key].Message
 		m.base.Claims, m.reservedTries = decidedFailures(m.base.Claims), 0
 		causes, open := m.isolate(groups, func(out []suspect) bool { return m.passes(m.withClaims(out)) })
@@ -289,7 +291,9 @@ func (m *makeIsolation) beyondClasses(classes cluster.Quarantine) (leftOut clust
 		if len(all.suspects) == 0 || !m.passes(out.With(m.withClaims(all.suspects))) {
 			return leftOut, false
 		}
-		causes, open := m.isolate([]suspectGroup{all}, func(some []suspect) bool { return m.passes(out.With(m.withClaims(some))) })
+		causes, open := m.isolate([]suspectGroup{all}, func(some []suspect) bool {
+			return m.passes(out.With(m.withClaims(some)))
+		})
 		leftOut.Claims = m.failures(&isolationResult{causes: causes, undecided: open})
 	}
 	return leftOut.With(m.withParts(m.restore(classes.With(leftOut)))), true

@@ -17,8 +17,8 @@ type searchIsolation struct {
 	failure *plan.PlannerFailure
 }
 
-// findProposal is one search for cheaper nodes. It goes without the classes of pods, or the nodes, that it fails on; plans
-// leave nothing of that out. If it fails whatever is left out, there is no search for a while.
+// findProposal is one search for cheaper nodes. It goes without the classes of pods, or the nodes, that it fails on;
+// plans leave nothing of that out. If it fails whatever is left out, there is no search for a while.
 func (l *Loop) findProposal(s *cluster.Snapshot) disrupt.Proposal {
 	t := &searchIsolation{s: s, proposal: disrupt.Proposal{Rev: s.Rev, Now: s.Now}}
 	sight, q := s.ForSearch(), &s.Quarantine
@@ -74,7 +74,8 @@ func (t *searchIsolation) begin(l *Loop, f *plan.PlannerFailure) {
 func (t *searchIsolation) searchedPods() []*cluster.Pod {
 	out := t.s.PodsSeekingPlace()
 	for _, p := range t.s.Pods {
-		if _, leftOut := t.base.Classes[p.Class.Key]; !leftOut && !p.Finished && p.Node != "" && t.s.ClaimOf(p.Node) != nil {
+		if _, leftOut := t.base.Classes[p.Class.Key]; !leftOut && !p.Finished && p.Node != "" &&
+			t.s.ClaimOf(p.Node) != nil {
 			out = append(out, p)
 		}
 	}
@@ -130,5 +131,6 @@ func (t *searchIsolation) failuresOf(
 	passes func([]suspect) bool,
 ) map[string]cluster.Failure {
 	causes, open := t.isolate(groups, passes)
-	return t.failures(&isolationResult{causes: causes, undecided: open, cleared: clearedSuspects(leftOut, flatten(groups), causes, open)})
+	return t.failures(&isolationResult{causes: causes, undecided: open, cleared: clearedSuspects(leftOut,
+		flatten(groups), causes, open)})
 }

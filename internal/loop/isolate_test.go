@@ -56,7 +56,8 @@ func hungry(name string, milli int64) *corev1.Pod {
 	pod.Spec.NodeSelector = nil
 	pod.OwnerReferences = nil
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: *apiresource.NewMilliQuantity(milli, apiresource.DecimalSI)}}}}
+		Requests: corev1.ResourceList{corev1.ResourceCPU: *apiresource.NewMilliQuantity(milli,
+			apiresource.DecimalSI)}}}}
 	return pod
 }
 
@@ -92,7 +93,8 @@ func newStage(t *testing.T, pods int) *stage {
 
 // failOn has the planner fail while a pod with one of the names is pending.
 func (st *stage) failOn(names ...string) {
-	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
+		found *disrupt.Proposal) plan.Plan {
 		for _, p := range s.Pending() {
 			if slices.Contains(names, p.Name) {
 				panic("boom at " + p.Name)
@@ -149,7 +151,8 @@ func TestGuiltyClassIsFound(t *testing.T) {
 		t.Fatalf("told %d times", len(st.told.broken))
 	}
 	f := st.told.broken[0]
-	if f.Step != plan.StepMake || f.Panic != "boom at p037" || !strings.Contains(f.Stack, "failOn") || len(f.LeftOut.Classes) != 1 || f.Pods != 1 || f.Tries > 12 {
+	if f.Step != plan.StepMake || f.Panic != "boom at p037" || !strings.Contains(f.Stack, "failOn") ||
+		len(f.LeftOut.Classes) != 1 || f.Pods != 1 || f.Tries > 12 {
 		t.Errorf("told %+v", f)
 	}
 	// From then on it does not even come to a failure. It is tried again, and served once the mistake is mended.
@@ -192,7 +195,8 @@ func TestSeveralGuiltyClasses(t *testing.T) {
 		t.Errorf("refused: %v", got)
 	}
 	pair := newStage(t, 40)
-	pair.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	pair.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
+		found *disrupt.Proposal) plan.Plan {
 		met := 0
 		for _, p := range s.Pending() {
 			if p.Name == "p005" || p.Name == "p030" {
@@ -251,7 +255,8 @@ func TestTrialsAreBounded(t *testing.T) {
 func TestMemoryIsForgotten(t *testing.T) {
 	st := newStage(t, 2)
 	st.pass()
-	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
+		found *disrupt.Proposal) plan.Plan {
 		if before != nil {
 			panic("what I remember is wrong")
 		}
@@ -268,7 +273,8 @@ func TestMemoryIsForgotten(t *testing.T) {
 func TestPartIsLeftOut(t *testing.T) {
 	for _, part := range cluster.Parts() {
 		st := newStage(t, 3)
-		st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+		st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
+			found *disrupt.Proposal) plan.Plan {
 			if !s.Quarantine.LeavesOut(part) {
 				panic("boom in " + string(part))
 			}
@@ -285,7 +291,9 @@ func TestPartIsLeftOut(t *testing.T) {
 		if part == cluster.Placing && len(st.refusals()) != 3 {
 			t.Errorf("%s: refused %v", part, st.refusals())
 		}
-		if !slices.ContainsFunc(st.told.last.Notes, func(n cluster.Note) bool { return n.Reason == plan.PlannerFailed && n.Kind == "NodePool" && n.Warning }) {
+		if !slices.ContainsFunc(st.told.last.Notes, func(n cluster.Note) bool {
+			return n.Reason == plan.PlannerFailed && n.Kind == "NodePool" && n.Warning
+		}) {
 			t.Errorf("%s: nobody is told: %+v", part, st.told.last.Notes)
 		}
 	}
@@ -296,7 +304,8 @@ func TestClaimIsLeftOut(t *testing.T) {
 	st := newStage(t, 3)
 	st.book.SetClaim(claim("new-a", "1"))
 	st.book.SetClaim(claim("new-b", "1"))
-	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal) plan.Plan {
+	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
+		found *disrupt.Proposal) plan.Plan {
 		if _, held := s.Quarantine.Claims["new-a"]; !held {
 			panic("boom")
 		}
@@ -304,7 +313,8 @@ func TestClaimIsLeftOut(t *testing.T) {
 	}
 	served := st.pass()
 	f := st.told.broken[0]
-	if _, found := f.LeftOut.Claims["new-a"]; !found || len(f.LeftOut.Claims) != 1 || len(f.LeftOut.Parts) > 0 || len(served) != 3 ||
+	if _, found := f.LeftOut.Claims["new-a"]; !found || len(f.LeftOut.Claims) != 1 || len(f.LeftOut.Parts) > 0 ||
+		len(served) != 3 ||
 		st.adopted() != "new-b" {
 		t.Errorf("left out %+v, served %v, adopted %s", f.LeftOut, served, st.adopted())
 	}
@@ -321,7 +331,8 @@ func (st *stage) adopted() string {
 	return strings.Join(out, " ")
 }
 
-// If plans fail whatever is left out, the claims that are there go on all the same, but for one on which that fails, too.
+// If plans fail whatever is left out, the claims that are there go on all the same, but for one on which that fails,
+// too.
 func TestClaimsGoOnWhenPlansFail(t *testing.T) {
 	for _, sick := range []string{"", "new-a"} {
 		st := newStage(t, 3)
@@ -345,11 +356,13 @@ func TestClaimsGoOnWhenPlansFail(t *testing.T) {
 				t.Errorf("sick %q: %q go on, want %q", sick, got, want)
 			}
 			if !finished || p.Provisioned || p.WakeAt.IsZero() || p.WakeAt.After(st.now.Add(minimalFor)) {
-				t.Errorf("sick %q: finished %v, provisioned %v, looks again at %v", sick, finished, p.Provisioned, p.WakeAt)
+				t.Errorf("sick %q: finished %v, provisioned %v, looks again at %v", sick, finished,
+					p.Provisioned, p.WakeAt)
 			}
 		}
 		f := st.told.broken[0]
-		if _, leftOut := f.LeftOut.Claims[sick]; !f.Minimal || f.MinimalFailed || leftOut != (sick != "") || len(f.LeftOut.Parts) != 0 {
+		if _, leftOut := f.LeftOut.Claims[sick]; !f.Minimal || f.MinimalFailed || leftOut != (sick != "") ||
+			len(f.LeftOut.Parts) != 0 {
 			t.Errorf("sick %q: told %+v", sick, f)
 		}
 		before := asked
@@ -371,7 +384,9 @@ func TestClaimsGoOnWhenPlansFail(t *testing.T) {
 func TestHelpless(t *testing.T) {
 	st := newStage(t, 3)
 	good := st.loop.Planner
-	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan { panic("always") }
+	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
+		panic("always")
+	}
 	st.loop.Planner.Minimal = func(*cluster.Snapshot, plan.Policy) plan.Plan { panic("always") }
 	p, finished := st.loop.pass(func(*cluster.Snapshot, command.Command) {})
 	if f := st.told.broken[0]; finished || len(p.Commands) != 0 || !f.MinimalFailed || f.LeftOut.Any() {
@@ -456,7 +471,8 @@ func TestFailureIsSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Engine != "v9" || c.Step != replay.Make || c.Panic != "boom at p002" || c.Stack == "" || c.Policy.BatchMax != 10*time.Second || len(c.Snapshot.Pending()) != 5 {
+	if c.Engine != "v9" || c.Step != replay.Make || c.Panic != "boom at p002" || c.Stack == "" ||
+		c.Policy.BatchMax != 10*time.Second || len(c.Snapshot.Pending()) != 5 {
 		t.Errorf("the file says %+v", c)
 	}
 	func() {
@@ -513,8 +529,8 @@ type clumsy struct{}
 
 func (clumsy) Do(context.Context, command.Command) command.Outcome { panic("oops") }
 
-// Nodes that have nothing to do with what the planner fails on are disrupted as ever, whether it fails when it plans or when it searches. An empty
-// node that was made for the pods that are left out stays: they may still come.
+// Nodes that have nothing to do with what the planner fails on are disrupted as ever, whether it fails when it plans or
+// when it searches. An empty node that was made for the pods that are left out stays: they may still come.
 func TestOtherNodesGoMeanwhile(t *testing.T) {
 	for name, fail := range map[string]func(*stage){
 		"make": func(st *stage) { st.failOn("p000") },
@@ -534,7 +550,8 @@ func TestOtherNodesGoMeanwhile(t *testing.T) {
 		st.book.FetchCatalogs(t.Context(), fake.New(fake.NewCloud()))
 		addNode(st.book, other, "idle")
 		made := addNode(st.book, poolOf("default", class), "made")
-		made.Annotations = map[string]string{cluster.MadeForAnnotation: cluster.FormatMadeFor([]cluster.MadeFor{{Owner: "p000", Try: 1}})}
+		made.Annotations = map[string]string{cluster.MadeForAnnotation: cluster.FormatMadeFor(
+			[]cluster.MadeFor{{Owner: "p000", Try: 1}})}
 		st.book.SetClaim(made)
 		for _, node := range []string{"idle", "made"} {
 			st.book.DeletePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID("pod-" + node)}})

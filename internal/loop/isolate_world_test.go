@@ -72,7 +72,9 @@ func TestSnapshotFails(t *testing.T) {
 		if world.good >= 0 {
 			t.Fatalf("with %d snapshots none has failed", good)
 		}
-		if !slices.ContainsFunc(st.told.broken, func(f plan.PlannerFailure) bool { return f.Step == plan.StepSnapshot }) {
+		if !slices.ContainsFunc(st.told.broken, func(f plan.PlannerFailure) bool {
+			return f.Step == plan.StepSnapshot
+		}) {
 			t.Errorf("with %d snapshots: told %+v", good, st.told.broken)
 		}
 		world.good = 100

@@ -9,21 +9,22 @@ import (
 )
 
 const (
-	// mostTries bounds how often the planner is asked in one search for what it fails on, and longestIsolation for how long;
-	// leastTries are asked however long they take, so that it always gets on. What there is no time for in one pass is
-	// gone on with in the next, for laterIsolation.
+	// mostTries bounds how often the planner is asked in one search for what it fails on, and longestIsolation for how
+	// long; leastTries are asked however long they take, so that it always gets on. What there is no time for in one
+	// pass is gone on with in the next, for laterIsolation.
 	mostTries        = 64
 	leastTries       = 6
 	longestIsolation = 5 * time.Second
 	laterIsolation   = time.Second
 	// pairTries of them are kept for those that fail only together with others.
 	pairTries = 16
-	// undecidedFor is how long those are left out that there was no time to tell apart, unless a pass goes on with them before.
+	// undecidedFor is how long those are left out that there was no time to tell apart, unless a pass goes on with them
+	// before.
 	undecidedFor = time.Minute
 )
 
-// isolation is the search for the least that has to be left out so that a step of the planner does not fail. It supposes
-// that with more left out the planner fails less.
+// isolation is the search for the least that has to be left out so that a step of the planner does not fail. It
+// supposes that with more left out the planner fails less.
 type isolation struct {
 	// asks asks the planner with this left out and nothing else, and reports whether it does not fail.
 	asks func(cluster.Quarantine) bool
@@ -37,8 +38,8 @@ type isolation struct {
 	reservedTries int
 }
 
-// newIsolation begins a search that may take so long. Whoever has a clock of their own has the same answer however busy the
-// machine is.
+// newIsolation begins a search that may take so long. Whoever has a clock of their own has the same answer however busy
+// the machine is.
 func (l *Loop) newIsolation(message string, now time.Time, longest time.Duration) *isolation {
 	i := &isolation{message: cut(message), now: now}
 	if l.Wait == nil {
@@ -62,7 +63,8 @@ func (iso *isolation) passes(q cluster.Quarantine) bool {
 // some. It begins with the largest groups: of whom nothing is known to be wrong is let in as early as can be. What is
 // let in stays in, so of two that fail only together the one is left out that is looked at later. open are groups that
 // there was no time for; each holds one that has to be left out, or may.
-func (iso *isolation) isolate(queue []suspectGroup, passes func([]suspect) bool) (causes []suspect, open []suspectGroup) {
+func (iso *isolation) isolate(queue []suspectGroup, passes func([]suspect) bool) (causes []suspect,
+	open []suspectGroup) {
 	for len(queue) > 0 && !iso.outOfTries(iso.reservedTries) {
 		g := queue[0]
 		queue = queue[1:]
@@ -99,8 +101,8 @@ type isolationResult struct {
 	pairedWith map[string]suspect
 }
 
-// findPairs finds out which of the guilty classes fail only together with another that is let in, and with which. Those of
-// whose namespace the fewest are guilty come first: the mistakes of one tenant must not hide what another needs to
+// findPairs finds out which of the guilty classes fail only together with another that is let in, and with which. Those
+// of whose namespace the fewest are guilty come first: the mistakes of one tenant must not hide what another needs to
 // know.
 func (iso *isolation) findPairs(b *isolationResult, all []suspect) {
 	b.pairedWith = make(map[string]suspect)
@@ -134,8 +136,8 @@ func (iso *isolation) findPairs(b *isolationResult, all []suspect) {
 	}
 }
 
-// preferUnplaced leaves those out who fail together with a class instead of it, if they get no place anyway. served reports
-// whether somebody of a class gets one.
+// preferUnplaced leaves those out who fail together with a class instead of it, if they get no place anyway. served
+// reports whether somebody of a class gets one.
 func (iso *isolation) preferUnplaced(b *isolationResult, served func(key string) bool) {
 	for i, g := range b.causes {
 		with, paired := b.pairedWith[g.key]
@@ -160,7 +162,8 @@ func (iso *isolation) failures(b *isolationResult) map[string]cluster.Failure {
 	for _, c := range b.causes {
 		f := cluster.Failure{Message: iso.message}
 		if with, paired := b.pairedWith[c.key]; paired {
-			f.PairedWith, f.Message = with.key, fmt.Sprintf("%s (only together with pods like %s)", iso.message, with.name)
+			f.PairedWith, f.Message = with.key, fmt.Sprintf("%s (only together with pods like %s)",
+				iso.message, with.name)
 		}
 		out[c.key] = f
 	}

@@ -71,7 +71,8 @@ func TestManyGuiltyClassesOfOneNamespace(t *testing.T) {
 			}
 			for _, pod := range near {
 				if at[pod] == 0 || at[pod] > 4 {
-					t.Errorf("%s of the same namespace is planned for in pass %d, want the fourth at the latest", pod, at[pod])
+					t.Errorf("%s of the same namespace is planned for in pass %d, want the fourth at the latest",
+						pod, at[pod])
 				}
 			}
 			for _, pod := range bad {
@@ -238,7 +239,8 @@ func TestTrialEnds(t *testing.T) {
 		"no time is left": {-1, leastTries},
 		"there is time":   {1, mostTries},
 	} {
-		tr := &isolation{asks: func(q cluster.Quarantine) bool { return len(q.Classes) == count }} // all of them fail, each alone
+		// all of them fail, each alone
+		tr := &isolation{asks: func(q cluster.Quarantine) bool { return len(q.Classes) == count }}
 		tr.end = time.Now().Add(time.Duration(c.end) * time.Hour)
 		var all []suspect
 		for i := range count {
@@ -248,7 +250,8 @@ func TestTrialEnds(t *testing.T) {
 			return tr.passes(tr.withClasses(out))
 		})
 		if tr.tries != c.want || len(causes)+len(flatten(open)) != count {
-			t.Errorf("%s: %d tries, want %d; %d guilty and %d open", name, tr.tries, c.want, len(causes), len(flatten(open)))
+			t.Errorf("%s: %d tries, want %d; %d guilty and %d open", name, tr.tries, c.want, len(causes),
+				len(flatten(open)))
 		}
 	}
 }

@@ -20,22 +20,26 @@ import (
 const (
 	// leastInterval is the least time between two plans, so that a burst of events shares one.
 	leastInterval = 10 * time.Millisecond
-	// longestGather is the longest that news wait after a plan that did nothing, for whoever has just been left without a node.
+	// longestGather is the longest that news wait after a plan that did nothing, for whoever has just been left without
+	// a node.
 	longestGather = 2 * time.Second
-	// soonGather is the longest if something would go on at once: on a busy machine a plan takes long because it has to wait itself.
+	// soonGather is the longest if something would go on at once: on a busy machine a plan takes long because it has to
+	// wait itself.
 	soonGather = 200 * time.Millisecond
 	// heartbeat is how long to go without planning when nothing happens.
 	heartbeat = 10 * time.Second
-	// workers is how many commands are carried out at the same time. Where the API server is busy each takes seconds, most of
-	// which are spent waiting: with few workers a thousand nodes would wait for each other.
+	// workers is how many commands are carried out at the same time. Where the API server is busy each takes seconds,
+	// most of which are spent waiting: with few workers a thousand nodes would wait for each other.
 	workers = 160
-	// placementWorkers is how many of those that bring pods to their nodes are: each takes little, and must not queue behind others.
+	// placementWorkers is how many of those that bring pods to their nodes are: each takes little, and must not queue
+	// behind others.
 	placementWorkers = 64
-	// launchWorkers and terminateWorkers is how many launches and ends of instances are: they last as long as the cloud likes, and whoever
-	// has to leave a node in time must not queue behind them. Launches wait for nothing else, and the more of them are out at the
-	// same time, the more a cloud can answer together. rescuers launch what takes the place of nodes that the cloud takes away:
-	// these have minutes, and need not wait for a worker. Only the workers are their own: a provider that has to gather
-	// or slow down its calls does not know of the hurry, and they wait there like all others.
+	// launchWorkers and terminateWorkers is how many launches and ends of instances are: they last as long as the cloud
+	// likes, and whoever has to leave a node in time must not queue behind them. Launches wait for nothing else, and
+	// the more of them are out at the same time, the more a cloud can answer together. rescuers launch what takes the
+	// place of nodes that the cloud takes away: these have minutes, and need not wait for a worker. Only the workers
+	// are their own: a provider that has to gather or slow down its calls does not know of the hurry, and they wait
+	// there like all others.
 	launchWorkers       = 400
 	terminateWorkers    = 160
 	interruptionWorkers = 160
@@ -92,8 +96,8 @@ type Loop struct {
 	Version  string
 	// Liveness is told of every pass; nil if nobody wants to know.
 	Liveness *Liveness
-	// IsLeader reports whether this replica may act; nil if there is no other. It is asked before every command, since a process
-	// may be frozen between any two instructions.
+	// IsLeader reports whether this replica may act; nil if there is no other. It is asked before every command, since
+	// a process may be frozen between any two instructions.
 	IsLeader func() bool
 	// Wait lets time pass; nil for the clock on the wall.
 	Wait func(context.Context, time.Duration) error
@@ -107,7 +111,8 @@ type Loop struct {
 	lastPlan *plan.Plan
 	// minimalUntil is until when nobody looks for what plans fail on, because that has just been done in vain.
 	minimalUntil time.Time
-	// searches is where cheaper nodes are looked for; searchResults is how a search in the background ends, nil if there are none.
+	// searches is where cheaper nodes are looked for; searchResults is how a search in the background ends, nil if
+	// there are none.
 	searches      searchScheduler
 	searchResults chan searchResult
 	savedFailures saveLog
@@ -149,7 +154,8 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 
 		// 3. Let what comes next gather.
-		if !sleep(ctx, gatherTime(time.Since(began), WaitUntilNext(p.WakeAt, l.now()), hasActs(p.Commands), p.PlanSoon)) {
+		if !sleep(ctx, gatherTime(time.Since(began), WaitUntilNext(p.WakeAt, l.now()), hasActs(p.Commands),
+			p.PlanSoon)) {
 			return nil
 		}
 		wake.Reset(WaitUntilNext(p.WakeAt, l.now()))
@@ -168,10 +174,11 @@ func (l *Loop) recoveredPass(ctx context.Context) (p plan.Plan, finished bool) {
 	return p, finished
 }
 
-// gatherTime is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the machine,
-// too. Planning takes a tenth of the time; if the plan had nothing to do in the cluster, which is what most news of a large one
-// come to, a twentieth. Where somebody would have to wait for long, something is due before, or the next step waits for the news
-// (eager), it may take up to a quarter; and where plans take very long, the pause is still bounded.
+// gatherTime is how long to let news gather after a plan that took so long: in a rush the rest of the cluster needs the
+// machine, too. Planning takes a tenth of the time; if the plan had nothing to do in the cluster, which is what most
+// news of a large one come to, a twentieth. Where somebody would have to wait for long, something is due before, or the
+// next step waits for the news (eager), it may take up to a quarter; and where plans take very long, the pause is still
+// bounded.
 func gatherTime(took, due time.Duration, acted, eager bool) time.Duration {
 	wait := min(9*took, longestGather/2)
 	switch {
@@ -188,16 +195,16 @@ func hasActs(commands []command.Command) bool {
 	return slices.ContainsFunc(commands, func(c command.Command) bool { return !command.IsStatusUpdate(c) })
 }
 
-// Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their own
-// drives the loop by Pass and Carry instead of Run; a search for cheaper nodes is then made at the end of a pass, and what it
-// found is in the next.
+// Pass makes one plan and hands its commands to begin, which must not wait for their end. Whoever has a clock of their
+// own drives the loop by Pass and Carry instead of Run; a search for cheaper nodes is then made at the end of a pass,
+// and what it found is in the next.
 func (l *Loop) Pass(begin func(*cluster.Snapshot, command.Command)) plan.Plan {
 	p, _ := l.pass(begin)
 	return p
 }
 
-// pass is Pass; finished is false if there was no snapshot to plan on, or no plan at all could be made. It is tried again
-// when something has changed, or at the next heartbeat.
+// pass is Pass; finished is false if there was no snapshot to plan on, or no plan at all could be made. It is tried
+// again when something has changed, or at the next heartbeat.
 func (l *Loop) pass(begin func(*cluster.Snapshot, command.Command)) (p plan.Plan, finished bool) {
 	l.observe(l.Observer.Planning)
 	found := l.searches.take()
@@ -265,8 +272,8 @@ func (l *Loop) start(ctx context.Context, s *cluster.Snapshot, c command.Command
 	})
 }
 
-// Execute carries a command out; its outcome goes back into the world. One of which it is not sure whether it was done is
-// repeated until it is.
+// Execute carries a command out; its outcome goes back into the world. One of which it is not sure whether it was done
+// is repeated until it is.
 func (l *Loop) Execute(ctx context.Context, s *cluster.Snapshot, c command.Command) {
 	l.execute(ctx, s, c, nil)
 }
@@ -313,7 +320,8 @@ func (l *Loop) abandon(c command.Command) {
 }
 
 // attempt does it once, as soon as a worker is free.
-func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Command, queued *queuedStatus) (out command.Outcome, took time.Duration, done bool) {
+func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Command,
+	queued *queuedStatus) (out command.Outcome, took time.Duration, done bool) {
 	if queued != nil {
 		if !l.statusQueue.await(ctx, queued) {
 			return out, 0, false
@@ -336,7 +344,8 @@ func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Comma
 	defer cancel()
 	if f := recoverPanic(plan.StepCommand, func() { out = l.Actor.Do(bounded, c) }); f != nil {
 		l.reportFailure(f)
-		out = command.Outcome{Command: c, At: l.now(), Err: fmt.Errorf("carrying out %s failed, which is a mistake in Tenon: %s", c.Key(), cut(f.Panic))}
+		out = command.Outcome{Command: c, At: l.now(), Err: fmt.Errorf("carrying out %s failed, which is a mistake "+
+			"in Tenon: %s", c.Key(), cut(f.Panic))}
 	}
 	return out, time.Since(began), ctx.Err() == nil || out.Err == nil
 }
@@ -346,7 +355,8 @@ func (l *Loop) attempt(ctx context.Context, s *cluster.Snapshot, c command.Comma
 type workerPools struct{ general, placement, launch, terminate, interruption chan struct{} }
 
 func newWorkerPools() workerPools {
-	return workerPools{make(chan struct{}, workers), make(chan struct{}, placementWorkers), make(chan struct{}, launchWorkers), make(chan struct{}, terminateWorkers), make(chan struct{}, interruptionWorkers)}
+	return workerPools{make(chan struct{}, workers), make(chan struct{}, placementWorkers), make(chan struct{},
+		launchWorkers), make(chan struct{}, terminateWorkers), make(chan struct{}, interruptionWorkers)}
 }
 
 // poolFor is where a command gets its hand from.

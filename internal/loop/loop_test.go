@@ -61,7 +61,8 @@ func (s silent) Done(_ *cluster.Snapshot, o command.Outcome, _ time.Duration) {
 
 // claim is a pool's claim that nobody has adopted yet.
 func claim(name, version string) *v1.NodeClaim {
-	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
+	return &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version,
+		Labels: map[string]string{v1.NodePoolLabelKey: "default"}}}
 }
 
 // start runs a loop over a book with one claim that nobody has adopted yet, which gives one command to carry out.
@@ -139,7 +140,8 @@ func TestNothingWaitsBehindASlowCloud(t *testing.T) {
 	} {
 		a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
 		book := ingest.New(time.Now, validate.Labels{}, nil)
-		l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, pools: newWorkerPools(), statusQueue: &statusQueue{}}
+		l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)},
+			pools: newWorkerPools(), statusQueue: &statusQueue{}}
 		ctx, cancel := context.WithCancel(t.Context())
 		s := book.Snapshot()
 		for i := range 200 {
@@ -165,11 +167,14 @@ func TestReplacementsOfInterruptedNodesAreLaunchedFirst(t *testing.T) {
 	a := &actor{began: make(chan command.Command, 1000), end: make(chan error)}
 	book := ingest.New(time.Now, validate.Labels{}, nil)
 	rescue, thrift := claim("rescue", "1"), claim("thrift", "2")
-	rescue.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Interrupted, []string{"x"})}
-	thrift.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Underutilized, []string{"y"})}
+	rescue.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Interrupted,
+		[]string{"x"})}
+	thrift.Annotations = map[string]string{cluster.ReplacesAnnotation: disrupt.MoveID(command.Underutilized,
+		[]string{"y"})}
 	book.SetClaim(rescue)
 	book.SetClaim(thrift)
-	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, pools: newWorkerPools(), statusQueue: &statusQueue{}}
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 1000)}, pools: newWorkerPools(),
+		statusQueue: &statusQueue{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	s := book.Snapshot()
 	for i := range launchWorkers + 10 {
@@ -193,7 +198,9 @@ func TestWhoDoesNotLeadDoesNotAct(t *testing.T) {
 	book.SetClaim(claim("a", "1"))
 	a := &actor{began: make(chan command.Command, 100), end: make(chan error, 100)}
 	leads := false
-	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 100)}, IsLeader: func() bool { return leads }}
+	l := &Loop{World: book, Actor: a, Observer: silent{done: make(chan command.Outcome, 100)}, IsLeader: func() bool {
+		return leads
+	}}
 	carry := func(s *cluster.Snapshot, c command.Command) { l.Execute(t.Context(), s, c) }
 	if p := l.Pass(carry); len(p.Commands) == 0 {
 		t.Fatal("there was nothing to do")
@@ -258,8 +265,10 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 		{"but not for long", 500 * time.Millisecond, never, false, false, longestGather},
 		{"and never take more than a quarter of the time", time.Second, never, false, false, 3 * time.Second},
 		{"unless they take very long", 5 * time.Second, never, true, false, 2 * longestGather},
-		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false, 200 * time.Millisecond},
-		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true, 150 * time.Millisecond},
+		{"what is due is not late", 50 * time.Millisecond, 200 * time.Millisecond, false, false,
+			200 * time.Millisecond},
+		{"whoever only waits for the news does not wait longer", 50 * time.Millisecond, never, true, true,
+			150 * time.Millisecond},
 		{"and not for long, be the plan slow", time.Second, never, true, true, soonGather},
 		{"be it that nothing was done", 50 * time.Millisecond, never, false, true, 150 * time.Millisecond},
 		{"but does not plan without a pause", 50 * time.Millisecond, 0, false, false, 150 * time.Millisecond},
@@ -268,7 +277,8 @@ func TestPlansThatDoNothingAreFarApart(t *testing.T) {
 			t.Errorf("%s: gather(%v, %v, %v, %v) = %v, want %v", c.name, c.took, c.due, c.acted, c.eager, got, c.want)
 		}
 	}
-	if hasActs([]command.Command{command.SetClaim{}, command.SetPool{}, command.WriteClaimHash{}, command.WritePoolHash{}}) {
+	if hasActs([]command.Command{command.SetClaim{}, command.SetPool{}, command.WriteClaimHash{},
+		command.WritePoolHash{}}) {
 		t.Error("writing down what was seen counts as an act")
 	}
 	if !hasActs([]command.Command{command.SetClaim{}, command.DeleteClaim{}}) {

@@ -39,12 +39,13 @@ func (l *Loop) planner() Planner {
 	return p
 }
 
-// recoverPanic runs f; if it panics, it returns what it knows of it. What Go can't recover from (no memory, no stack, a map
-// written by two at the same time) still ends the process.
+// recoverPanic runs f; if it panics, it returns what it knows of it. What Go can't recover from (no memory, no stack, a
+// map written by two at the same time) still ends the process.
 func recoverPanic(step string, f func()) (failure *plan.PlannerFailure) {
 	defer func() {
 		if r := recover(); r != nil {
-			failure = &plan.PlannerFailure{Step: step, Panic: fmt.Sprint(r), Stack: string(debug.Stack()), Frames: frames()}
+			failure = &plan.PlannerFailure{Step: step, Panic: fmt.Sprint(r), Stack: string(debug.Stack()),
+				Frames: frames()}
 		}
 	}()
 	f()

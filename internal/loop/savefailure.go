@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// saveRetryAfter is how long to wait after a file could not be written, before one is tried about the same failure again.
+	// saveRetryAfter is how long to wait after a file could not be written, before one is tried about the same failure
+	// again.
 	saveRetryAfter = 10 * time.Minute
 	// mostSaved bounds how many failures are remembered about which a file was written; the oldest is forgotten first.
 	mostSaved = 100
@@ -51,7 +52,8 @@ func (r *saveLog) begin(what string, now time.Time) bool {
 	if !known && len(r.of) >= mostSaved {
 		oldest := ""
 		for key, other := range r.of {
-			if first := r.of[oldest]; oldest == "" || other.at.Before(first.at) || other.at.Equal(first.at) && key < oldest {
+			if first := r.of[oldest]; oldest == "" || other.at.Before(first.at) || other.at.Equal(first.at) &&
+				key < oldest {
 				oldest = key
 			}
 		}
@@ -72,8 +74,8 @@ func (r *saveLog) end(what string, done bool) {
 	}
 }
 
-// saveSnapshotFile writes a file from which the failure can be seen again, once for each mistake: the same step that fails in the
-// same functions.
+// saveSnapshotFile writes a file from which the failure can be seen again, once for each mistake: the same step that
+// fails in the same functions.
 func (l *Loop) saveSnapshotFile(f *plan.PlannerFailure, c *replay.Case) {
 	what := f.Step + " " + cmp.Or(f.Frames, f.Panic)
 	if l.Recorder == nil || !l.savedFailures.begin(what, c.Snapshot.Now) {

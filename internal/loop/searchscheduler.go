@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// A search begins when nothing that matters has happened for calm, or longestUnquiet after the first thing that has: a plan over
-	// half of a scale-down would move pods that are about to be deleted.
+	// A search begins when nothing that matters has happened for calm, or longestUnquiet after the first thing that
+	// has: a plan over half of a scale-down would move pods that are about to be deleted.
 	quietBeforeSearch = time.Second
 	longestUnquiet    = 10 * time.Second
 	// A search is followed by a pause of at least firstPause, twice as long after each that led to nothing, and at most
 	// lastPause: pods that come and go all the time must not keep a large cluster searching.
 	firstPause = 500 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// What was found and could not be begun, because of a budget or because people only want to be told, is looked for again
-	// after firstRepeat, even if nothing has changed, and then less and less often.
+	// What was found and could not be begun, because of a budget or because people only want to be told, is looked for
+	// again after firstRepeat, even if nothing has changed, and then less and less often.
 	firstRepeat   = 10 * time.Second
 	longestRepeat = 5 * time.Minute
-	// podsMovingWait is for how long at most a search waits until the pods that were moved are where they go: only then it is known
-	// which nodes they have left with too little.
+	// podsMovingWait is for how long at most a search waits until the pods that were moved are where they go: only then
+	// it is known which nodes they have left with too little.
 	podsMovingWait = time.Minute
 	// resultLifetime is for how long what was found may wait for a plan that looks at it.
 	resultLifetime = 10 * time.Second
@@ -44,7 +44,8 @@ type searchScheduler struct {
 	last    searchResult // without the snapshot
 	seenRev uint64       // what mattered when the last search looked
 	next    time.Time
-	// latestRev is what mattered last, changedAt is when that was noticed, and firstUnseen is when the first was that no search has seen.
+	// latestRev is what mattered last, changedAt is when that was noticed, and firstUnseen is when the first was that
+	// no search has seen.
 	latestRev              uint64
 	changedAt, firstUnseen time.Time
 	// againAt is when to search although nothing has changed; zero for never.
@@ -151,7 +152,8 @@ func (sched *searchScheduler) noteUsed(f *searchResult, p *plan.Plan, now time.T
 		sched.emptySearches = 0
 		sched.againAt = now // there may be more; the search that finds nothing ends it
 	case len(f.proposal.Moves) > 0:
-		sched.againAt = cluster.Earlier(sched.againAt, now.Add(doubling(firstRepeat, sched.emptySearches, longestRepeat)))
+		sched.againAt = cluster.Earlier(sched.againAt, now.Add(doubling(firstRepeat, sched.emptySearches,
+			longestRepeat)))
 		sched.emptySearches++
 	default:
 		sched.emptySearches++
@@ -178,8 +180,8 @@ func anyBegun(p *plan.Plan, moves []disrupt.Move) bool {
 	return false
 }
 
-// awaitsPlan reports whether pods wait for a plan, or pools for what the plan would buy from: whatever was found now would be
-// out of date at once.
+// awaitsPlan reports whether pods wait for a plan, or pools for what the plan would buy from: whatever was found now
+// would be out of date at once.
 func awaitsPlan(s *cluster.Snapshot, p *plan.Plan) bool {
 	for _, pool := range s.Pools {
 		if pool.AwaitsCatalog() {
@@ -256,7 +258,9 @@ func (l *Loop) runSearch() (out searchResult) {
 		return out
 	}
 	began := time.Now()
-	if f := recoverPanic(plan.StepSearch, func() { out = searchResult{snapshot: s, proposal: l.findProposal(s)} }); f != nil {
+	if f := recoverPanic(plan.StepSearch, func() {
+		out = searchResult{snapshot: s, proposal: l.findProposal(s)}
+	}); f != nil {
 		l.reportFailure(f)
 		return searchResult{}
 	}

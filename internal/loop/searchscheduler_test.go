@@ -35,7 +35,8 @@ func after(sched *searchScheduler, s *cluster.Snapshot) string {
 }
 
 // came has the search scheduler take in a search on the snapshot, and a plan that made of it what the commands say.
-func came(sched *searchScheduler, s *cluster.Snapshot, took time.Duration, proposal disrupt.Proposal, commands ...command.Command) {
+func came(sched *searchScheduler, s *cluster.Snapshot, took time.Duration, proposal disrupt.Proposal,
+	commands ...command.Command) {
 	sched.running = true
 	sched.done(searchResult{snapshot: s, proposal: proposal}, took)
 	f := sched.take()
@@ -62,7 +63,8 @@ func TestDeskSearchesIfSomethingMatters(t *testing.T) {
 		{"something else, long ago", seen(20, 9, 11*time.Minute), "0s"},
 		{"room", seen(10, 10, time.Minute), "1s"},
 		{"room, at once", seen(10, 10, 0), "1s"},
-		{"what only matters here", (&cluster.Snapshot{Rev: 10, DisruptionRev: 10, Now: noon(time.Minute)}).Seal(), "1s"},
+		{"what only matters here", (&cluster.Snapshot{Rev: 10, DisruptionRev: 10, Now: noon(time.Minute)}).Seal(),
+			"1s"},
 	} {
 		copied := *s
 		if got := after(&copied, c.s); got != c.want {
@@ -210,7 +212,8 @@ func TestSearchBetweenPasses(t *testing.T) {
 
 // A search waits for pods that the last one has set in motion, but not for ever.
 func TestSearchWaitsForPodsToLand(t *testing.T) {
-	gone := cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Underutilized)}
+	gone := cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True,
+		Reason: string(command.Underutilized)}
 	claim := func(change func(*cluster.Claim)) *cluster.Claim {
 		c := &cluster.Claim{Name: "n", ProviderID: "n", Conditions: []cluster.Condition{gone}}
 		change(c)
@@ -224,19 +227,27 @@ func TestSearchWaitsForPodsToLand(t *testing.T) {
 		want bool
 	}{
 		{"nothing", cluster.Snapshot{}, false},
-		{"a node that is fenced", cluster.Snapshot{Claims: []*cluster.Claim{claim(func(*cluster.Claim) {})}, Nodes: nodes}, true},
-		{"one that has drifted", cluster.Snapshot{Claims: []*cluster.Claim{claim(func(c *cluster.Claim) { c.Conditions[0].Reason = string(command.Drifted) })}, Nodes: nodes}, false},
-		{"one that is drained", cluster.Snapshot{Claims: []*cluster.Claim{claim(leaving)}, Nodes: nodes, Pods: []*cluster.Pod{{UID: "p", Node: "n", Owner: "o"}}}, true},
+		{"a node that is fenced", cluster.Snapshot{Claims: []*cluster.Claim{claim(func(*cluster.Claim) {})},
+			Nodes: nodes}, true},
+		{"one that has drifted", cluster.Snapshot{Claims: []*cluster.Claim{claim(func(c *cluster.Claim) {
+			c.Conditions[0].Reason = string(command.Drifted)
+		})}, Nodes: nodes}, false},
+		{"one that is drained", cluster.Snapshot{Claims: []*cluster.Claim{claim(leaving)}, Nodes: nodes,
+			Pods: []*cluster.Pod{{UID: "p", Node: "n", Owner: "o"}}}, true},
 		{"one that is empty by now", cluster.Snapshot{Claims: []*cluster.Claim{claim(leaving)}, Nodes: nodes}, false},
-		{"a pod without a node", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o"}}, EvictedToSave: map[string]int{"other": 1}}, false},
-		{"one of a workload that was evicted", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o"}}, EvictedToSave: map[string]int{"o": 1}}, true},
-		{"they have landed", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o", Node: "n"}}, EvictedToSave: map[string]int{"o": 1}}, false},
+		{"a pod without a node", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o"}},
+			EvictedToSave: map[string]int{"other": 1}}, false},
+		{"one of a workload that was evicted", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o"}},
+			EvictedToSave: map[string]int{"o": 1}}, true},
+		{"they have landed", cluster.Snapshot{Pods: []*cluster.Pod{{UID: "p", Owner: "o", Node: "n"}},
+			EvictedToSave: map[string]int{"o": 1}}, false},
 	} {
 		if got := podsMovingToSave(c.s.Seal()); got != c.want {
 			t.Errorf("%s: moving %v, want %v", c.what, got, c.want)
 		}
 	}
-	flying := cluster.Snapshot{Rev: 9, SupplyRev: 9, Now: noon(10 * time.Second), Pods: []*cluster.Pod{{UID: "p", Owner: "o"}}, EvictedToSave: map[string]int{"o": 1}}
+	flying := cluster.Snapshot{Rev: 9, SupplyRev: 9, Now: noon(10 * time.Second),
+		Pods: []*cluster.Pod{{UID: "p", Owner: "o"}}, EvictedToSave: map[string]int{"o": 1}}
 	l := &Loop{World: nil}
 	came(&l.searches, seen(1, 1, 0), 0, disrupt.Proposal{})
 	p := plan.Plan{}
@@ -251,9 +262,11 @@ func TestNoSearchWhilePodsAreGathered(t *testing.T) {
 	book := ingest.New(func() time.Time { return now }, validate.Labels{}, nil)
 	told := &teller{silent: silent{done: make(chan command.Outcome, 100)}}
 	l := &Loop{World: book, Observer: told, Policy: plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p", Namespace: "d", Name: "p", OwnerReferences: []metav1.OwnerReference{{UID: "x", Controller: new(bool)}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "p", Namespace: "d", Name: "p",
+		OwnerReferences: []metav1.OwnerReference{{UID: "x", Controller: new(bool)}}}}
 	*pod.OwnerReferences[0].Controller = true
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable}}
 	book.SetPod(pod)
 	pass := func() plan.Plan { return l.Pass(func(*cluster.Snapshot, command.Command) {}) }
 	if p := pass(); p.Provisioned || l.searches.found != nil {
@@ -261,7 +274,8 @@ func TestNoSearchWhilePodsAreGathered(t *testing.T) {
 	}
 	now = now.Add(2 * time.Second)
 	if p := pass(); !p.Provisioned || l.searches.found == nil { // it has been calm since
-		t.Errorf("provisioned %v, searched %v; the pod is planned for and finds no place", p.Provisioned, l.searches.found != nil)
+		t.Errorf("provisioned %v, searched %v; the pod is planned for and finds no place", p.Provisioned,
+			l.searches.found != nil)
 	}
 }
 

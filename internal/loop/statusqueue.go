@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// statusWorkers is how many commands that only write down what has been seen are carried out at the same time: nobody waits for
-	// them, and they must not keep the API server from those that somebody waits for.
+	// statusWorkers is how many commands that only write down what has been seen are carried out at the same time:
+	// nobody waits for them, and they must not keep the API server from those that somebody waits for.
 	statusWorkers = 16
 	// fewStatusWorkers is how many of them while others are under way; one that has waited for courtesy is not held up
 	// any longer.

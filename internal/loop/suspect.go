@@ -14,9 +14,9 @@ import (
 // suspect is something that the planner may fail on: a class of pods, a claim or a command.
 type suspect struct {
 	key string
-	// broadGroup is what it shares with most others: the namespaces of a class, the pool of a claim. narrowGroup is what it shares
-	// with fewer. Suspects are told apart by broad group first, so that one tenant's mistakes hold up nobody else for
-	// long.
+	// broadGroup is what it shares with most others: the namespaces of a class, the pool of a claim. narrowGroup is
+	// what it shares with fewer. Suspects are told apart by broad group first, so that one tenant's mistakes hold up
+	// nobody else for long.
 	broadGroup, narrowGroup string
 	// name is for people.
 	name  string
@@ -95,7 +95,8 @@ func orderSuspects(of []suspect) []suspect {
 	slices.SortFunc(of, func(a, b suspect) int {
 		return cmp.Or(
 			broadGroups[a.broadGroup].Compare(broadGroups[b.broadGroup]), strings.Compare(a.broadGroup, b.broadGroup),
-			owners[[2]string{a.broadGroup, a.narrowGroup}].Compare(owners[[2]string{b.broadGroup, b.narrowGroup}]), strings.Compare(a.narrowGroup, b.narrowGroup),
+			owners[[2]string{a.broadGroup, a.narrowGroup}].Compare(owners[[2]string{b.broadGroup, b.narrowGroup}]),
+			strings.Compare(a.narrowGroup, b.narrowGroup),
 			a.since.Compare(b.since), strings.Compare(a.key, b.key))
 	})
 	return of
@@ -189,6 +190,9 @@ func without(of []suspect, others ...[]suspect) []suspect {
 }
 
 // clearedSuspects lists the suspects that were to be told apart and are neither guilty nor still in doubt.
-func clearedSuspects(leftOut map[string]cluster.Failure, of []suspect, causes []suspect, open []suspectGroup) []suspect {
-	return slices.DeleteFunc(without(of, causes, flatten(open)), func(c suspect) bool { return leftOut[c.key].Group == 0 })
+func clearedSuspects(leftOut map[string]cluster.Failure, of []suspect, causes []suspect,
+	open []suspectGroup) []suspect {
+	return slices.DeleteFunc(without(of, causes, flatten(open)), func(c suspect) bool {
+		return leftOut[c.key].Group == 0
+	})
 }

@@ -92,12 +92,14 @@ func TestWhoNeedsAClaim(t *testing.T) {
 		{"one that is deleted", *pool, with(func(p *cluster.Pod) { p.Deleting = time.Now() }), "", 1, false},
 		{"none", *pool, with(func(p *cluster.Pod) { p.UID = "other" }), "", 1, false},
 		{"a static pool", *pool, &waits, "", 0, true},
-		{"a pool that is being deleted", cluster.Pool{Name: "default", UID: "pool", Deleting: true}, &waits, "", 1, false},
+		{"a pool that is being deleted", cluster.Pool{Name: "default", UID: "pool", Deleting: true}, &waits,
+			"", 1, false},
 		{"a namesake of the pool", cluster.Pool{Name: "default", UID: "new"}, &waits, "", 1, false},
 		{"no pool", cluster.Pool{Name: "other", UID: "pool"}, &waits, "", 1, false},
 	} {
 		s := (&cluster.Snapshot{Pools: []*cluster.Pool{&c.pool}, Pods: []*cluster.Pod{c.pod}}).Seal()
-		create := command.CreateClaim{Pool: "default", PoolUID: "pool", Pods: []*cluster.Pod{&waits}[:c.pods], Replaces: c.replaces}
+		create := command.CreateClaim{Pool: "default", PoolUID: "pool", Pods: []*cluster.Pod{&waits}[:c.pods],
+			Replaces: c.replaces}
 		if got := isClaimNeeded(s, &create); got != c.want {
 			t.Errorf("%s: needed %v", c.what, got)
 		}

@@ -82,7 +82,8 @@ func (p *planted) plantIn(t *target, next *int, replace map[string]string) error
 		if len(t.files) > 0 && !slices.Contains(t.files, pkg.GoFiles[i]) {
 			continue
 		}
-		f := &finder{fset: fset, info: info, file: file, name: t.path + "/" + pkg.GoFiles[i], src: src, edit: &editor{src: src},
+		f := &finder{fset: fset, info: info, file: file, name: t.path + "/" + pkg.GoFiles[i], src: src,
+			edit: &editor{src: src},
 			next: func() int { *next++; return *next }}
 		for _, d := range file.Decls {
 			f.walk(d)
@@ -93,7 +94,8 @@ func (p *planted) plantIn(t *target, next *int, replace map[string]string) error
 		}
 	}
 	t.hash = fmt.Sprintf("%016x", sum.Sum64())
-	return p.write(filepath.Join(pkg.Dir, "zz_mutant.go"), []byte(strings.Replace(switchSource, "package switches", "package "+files[0].Name.Name, 1)), replace)
+	return p.write(filepath.Join(pkg.Dir, "zz_mutant.go"), []byte(strings.Replace(switchSource, "package switches",
+		"package "+files[0].Name.Name, 1)), replace)
 }
 
 // write puts a changed source into the overlay.
@@ -102,7 +104,8 @@ func (p *planted) write(name string, text []byte, replace map[string]string) err
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(p.dir, strings.ReplaceAll(rel, string(filepath.Separator), "__")+".txt") // gofmt and editors leave it alone
+	// gofmt and editors leave it alone
+	to := filepath.Join(p.dir, strings.ReplaceAll(rel, string(filepath.Separator), "__")+".txt")
 	replace[name] = to
 	return os.WriteFile(to, text, 0o644)
 }
@@ -133,7 +136,9 @@ func check(root, path string, fset *token.FileSet) (*listed, []*ast.File, *types
 		}
 		files = append(files, f)
 	}
-	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
 	_, err = conf.Check(last.ImportPath, fset, files, info)
 	return last, files, info, err
@@ -150,8 +155,8 @@ func (p *planted) build(s *suite) (binary string, err error) {
 	return binary, nil
 }
 
-// switchSource goes into every package that has mutants. TENON_MUTANT is the number of the one that is on, or the name of a file
-// that gets the numbers of all that are reached.
+// switchSource goes into every package that has mutants. TENON_MUTANT is the number of the one that is on, or the name
+// of a file that gets the numbers of all that are reached.
 const switchSource = `package switches
 
 import (

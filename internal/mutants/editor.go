@@ -23,7 +23,8 @@ type edit struct {
 // wrap puts text before and after a part.
 func (e *editor) wrap(from, to int, before, after string) {
 	seq := len(e.edits)
-	e.edits = append(e.edits, edit{at: from, text: before, from: from, to: to, seq: seq}, edit{at: to, text: after, from: from, to: to, seq: seq, after: true})
+	e.edits = append(e.edits, edit{at: from, text: before, from: from, to: to, seq: seq}, edit{at: to, text: after,
+		from: from, to: to, seq: seq, after: true})
 }
 
 // replace puts text in the place of a part.
@@ -31,8 +32,9 @@ func (e *editor) replace(from, to int, text string) {
 	e.edits = append(e.edits, edit{at: from, gone: to - from, text: text, from: from, to: to, seq: len(e.edits)})
 }
 
-// result is the file with all of it done. At one place, parts that end come before parts that begin; of those that end the inner
-// ones come first, of those that begin the outer ones. Of two around the same part the later is the outer one.
+// result is the file with all of it done. At one place, parts that end come before parts that begin; of those that end
+// the inner ones come first, of those that begin the outer ones. Of two around the same part the later is the outer
+// one.
 func (e *editor) result() []byte {
 	slices.SortStableFunc(e.edits, func(a, b edit) int {
 		switch {

@@ -29,15 +29,18 @@ func main() {
 	var o options
 	flag.StringVar(&o.only, "only", "", "packages to plant mutants in, as a list with commas (default all)")
 	flag.StringVar(&o.out, "out", ".mutants", "where to keep what is known, from the repository's root")
-	flag.StringVar(&o.list, "survivors", "internal/mutants/survivors.txt", "the mutants that may survive, each with the reason")
+	flag.StringVar(&o.list, "survivors", "internal/mutants/survivors.txt", "the mutants that may survive, each with "+
+		"the reason")
 	flag.DurationVar(&o.budget, "budget", 0, "stop after this time; what is known is kept (default: no bound)")
 	flag.IntVar(&o.workers, "workers", 2, "how many mutants to try at the same time")
 	flag.IntVar(&o.show, "show", 0, "show the mutant with this number, and do nothing else")
 	flag.BoolVar(&o.quick, "quick", false, "leave slow suites out; a later run without it tries what is left")
 	flag.BoolVar(&o.again, "again", false, "try mutants again that are known to survive")
-	flag.StringVar(&o.exec, "exec", "", "a command, with its arguments, that builds and tests are run through (as in nice -n 19)")
+	flag.StringVar(&o.exec, "exec", "", "a command, with its arguments, that builds and tests are run through (as in "+
+		"nice -n 19)")
 	files := flag.String("files", "", "names of files, as a list with commas, to try mutants of (default all)")
-	suites := flag.String("suites", "", "names of suites, as a list with commas, to try mutants with; a later run tries what is left with the others")
+	suites := flag.String("suites", "", "names of suites, as a list with commas, to try mutants with; a later run "+
+		"tries what is left with the others")
 	flag.Parse()
 	if *files != "" {
 		o.files = strings.Split(*files, ",")

@@ -19,7 +19,8 @@ func TestEditsNest(t *testing.T) {
 	}
 }
 
-// Every mutant that may survive is one that there is: a list that names others hides nothing, but says that somebody has not looked.
+// Every mutant that may survive is one that there is: a list that names others hides nothing, but says that somebody
+// has not looked.
 func TestListedSurvivorsExist(t *testing.T) {
 	root, err := repository()
 	if err != nil {

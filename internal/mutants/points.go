@@ -50,7 +50,8 @@ func (f *finder) text(n ast.Node) string { return string(f.src[f.offset(n.Pos())
 
 // add notes a mutant and gives the expression that switches it on.
 func (f *finder) add(n ast.Node, kind, text string) string {
-	m := mutant{ID: f.next(), File: f.name, Line: f.fset.Position(n.Pos()).Line, Kind: kind, Text: oneLine(text), Func: "-"}
+	m := mutant{ID: f.next(), File: f.name, Line: f.fset.Position(n.Pos()).Line, Kind: kind,
+		Text: oneLine(text), Func: "-"}
 	if len(f.names) > 0 {
 		m.Func = f.names[len(f.names)-1]
 	}
@@ -290,7 +291,8 @@ func (f *finder) number(lit *ast.BasicLit) {
 	}
 	on := f.add(lit, "one more", lit.Value)
 	id := strings.TrimSuffix(strings.TrimPrefix(on, "mutantIs("), ")")
-	f.edit.wrap(f.offset(lit.Pos()), f.offset(lit.End()), fmt.Sprintf("mutantPick[%s](%s, ", name, id), fmt.Sprintf(", %d)", n+1))
+	f.edit.wrap(f.offset(lit.Pos()), f.offset(lit.End()), fmt.Sprintf("mutantPick[%s](%s, ", name, id),
+		fmt.Sprintf(", %d)", n+1))
 }
 
 // typeName is how the file calls a type, if it can.
@@ -315,7 +317,8 @@ func (f *finder) imports(path string) bool {
 	return false
 }
 
-// declaration doubles the times that a package has as constants. They become variables, so that a switch can reach them.
+// declaration doubles the times that a package has as constants. They become variables, so that a switch can reach
+// them.
 func (f *finder) declaration(d *ast.GenDecl) bool {
 	if d.Tok != token.CONST || len(f.names) > 0 || !f.imports("time") {
 		return d.Tok == token.VAR
@@ -336,7 +339,8 @@ func (f *finder) declaration(d *ast.GenDecl) bool {
 	for _, v := range specs {
 		e := v.Values[0]
 		on := f.add(v, "twice as long", f.text(v))
-		f.edit.wrap(f.offset(e.Pos()), f.offset(e.End()), "mutantTwice("+strings.TrimSuffix(strings.TrimPrefix(on, "mutantIs("), ")")+", ", ")")
+		f.edit.wrap(f.offset(e.Pos()), f.offset(e.End()), "mutantTwice("+strings.TrimSuffix(strings.TrimPrefix(on,
+			"mutantIs("), ")")+", ", ")")
 	}
 	return false
 }

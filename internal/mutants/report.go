@@ -14,7 +14,8 @@ func report(w io.Writer, list string, targets []*target, known *knowledge) (bool
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(w, "\n%-12s %8s %8s %9s %10s %10s %8s\n", "package", "mutants", "killed", "survived", "explained", "unreached", "untried")
+	fmt.Fprintf(w, "\n%-12s %8s %8s %9s %10s %10s %8s\n", "package", "mutants", "killed", "survived", "explained",
+		"unreached", "untried")
 	var open, stale []string
 	for _, t := range targets {
 		var n struct{ killed, survived, explained, unreached, untried int }
@@ -43,7 +44,8 @@ func report(w io.Writer, list string, targets []*target, known *knowledge) (bool
 			}
 			open = append(open, fmt.Sprintf("%s (%s, line %d)", m.key(), v.Status, m.Line))
 		}
-		fmt.Fprintf(w, "%-12s %8d %8d %9d %10d %10d %8d\n", t.name, len(t.mutants), n.killed, n.survived, n.explained, n.unreached, n.untried)
+		fmt.Fprintf(w, "%-12s %8d %8d %9d %10d %10d %8d\n", t.name, len(t.mutants), n.killed, n.survived, n.explained,
+			n.unreached, n.untried)
 	}
 	for _, key := range stale {
 		fmt.Fprintln(w, "is killed now, so take it off the list:", key)
@@ -54,8 +56,8 @@ func report(w io.Writer, list string, targets []*target, known *knowledge) (bool
 	return len(open) == 0, nil
 }
 
-// explained reads the list of survivors: a line with a reason ("# ..."), and below it the mutants that it is about, one a line. An
-// empty line ends a reason.
+// explained reads the list of survivors: a line with a reason ("# ..."), and below it the mutants that it is about, one
+// a line. An empty line ends a reason.
 func explained(list string) (map[string]string, error) {
 	text, err := os.ReadFile(list)
 	if errors.Is(err, os.ErrNotExist) {

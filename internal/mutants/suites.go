@@ -13,7 +13,8 @@ func targets() []*target {
 		{name: "actuate", path: "internal/actuate"},
 		{name: "plan", path: "internal/plan"},
 		{name: "disrupt", path: "internal/disrupt"},
-		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleetlaunch.go", "instances.go", "lostanswer.go", "ownership.go", "ownership_resolve.go"}},
+		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleetlaunch.go",
+			"instances.go", "lostanswer.go", "ownership.go", "ownership_resolve.go"}},
 	}
 }
 
@@ -31,8 +32,8 @@ type suite struct {
 	// reached are the mutants that it gets to.
 	reached map[int]bool
 	binary  string
-	// each has every test looked at by itself: a mutant is tried by those tests only that reach it. If parent is set, the tests
-	// are the subtests of that one; else those that match.
+	// each has every test looked at by itself: a mutant is tried by those tests only that reach it. If parent is set,
+	// the tests are the subtests of that one; else those that match.
 	each   bool
 	parent string
 	match  string
@@ -46,7 +47,8 @@ type reach struct {
 	reached map[int]bool
 }
 
-// first is how many of the quickest tests that reach a mutant try it before the others do; then come more times as many, and so on.
+// first is how many of the quickest tests that reach a mutant try it before the others do; then come more times as
+// many, and so on.
 const (
 	first = 6
 	more  = 6
@@ -96,18 +98,27 @@ const (
 	storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
 )
 
-// suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says the same.
+// suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says
+// the same.
 func suites() []*suite {
 	rapid := []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.checks=40"}
 	return []*suite{
 		{name: "lifecycle", path: "internal/lifecycle", of: []string{"lifecycle"}},
 		{name: "actuate", path: "internal/actuate", each: true, of: []string{"actuate"}},
-		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan",
+			"disrupt"}},
 		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws"}, args: []string{"-test.short"}},
-		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" + rests + ")$"}, rapid...), of: []string{"disrupt"}},
-		{name: "plan", path: "internal/plan", each: true, args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...), of: []string{"lifecycle", "plan", "disrupt"}},
-		{name: "storms", path: "internal/plan", slow: true, each: true, args: append([]string{"-test.short", "-test.skip=^TestStories$"}, rapid...), match: "^(" + storms + ")$", of: []string{"lifecycle", "plan", "disrupt"}},
-		{name: "rests", path: "internal/disrupt", slow: true, each: true, args: append([]string{"-test.short"}, rapid...), match: "^(" + rests + ")$", of: []string{"disrupt"}},
-		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100", "-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},
+		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" +
+			rests + ")$"}, rapid...), of: []string{"disrupt"}},
+		{name: "plan", path: "internal/plan", each: true,
+			args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...),
+			of:   []string{"lifecycle", "plan", "disrupt"}},
+		{name: "storms", path: "internal/plan", slow: true, each: true,
+			args: append([]string{"-test.short", "-test.skip=^TestStories$"}, rapid...), match: "^(" + storms + ")$",
+			of: []string{"lifecycle", "plan", "disrupt"}},
+		{name: "rests", path: "internal/disrupt", slow: true, each: true, args: append([]string{"-test.short"},
+			rapid...), match: "^(" + rests + ")$", of: []string{"disrupt"}},
+		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100",
+			"-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},
 	}
 }

@@ -143,8 +143,8 @@ func (p *planted) todo(o *options, known *knowledge) []work {
 	return out
 }
 
-// ready builds the suites that are needed and runs each once without a mutant, to see that it passes, how long it takes and
-// what it reaches.
+// ready builds the suites that are needed and runs each once without a mutant, to see that it passes, how long it takes
+// and what it reaches.
 func (p *planted) ready(o *options, todo []work) ([]*suite, error) {
 	var out []*suite
 	built := map[string]string{}
@@ -152,7 +152,9 @@ func (p *planted) ready(o *options, todo []work) ([]*suite, error) {
 		if len(o.suites) > 0 && !slices.Contains(o.suites, s.name) {
 			continue
 		}
-		if o.quick && s.slow || !slices.ContainsFunc(todo, func(w work) bool { return slices.Contains(s.of, w.target.name) }) {
+		if o.quick && s.slow || !slices.ContainsFunc(todo, func(w work) bool {
+			return slices.Contains(s.of, w.target.name)
+		}) {
 			continue
 		}
 		var err error
@@ -264,7 +266,8 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 		for _, x := range s.parts(w.mutant.ID) {
 			patience := 4*x.took + 20*time.Second
 			text, err := p.play(s, x.args, strconv.Itoa(w.mutant.ID), patience)
-			if err != nil && strings.Contains(text, "test timed out") { // because of the mutant, or because the machine was busy
+			if err != nil && strings.Contains(text, "test timed out") {
+				// because of the mutant, or because the machine was busy
 				_, err = p.play(s, x.args, strconv.Itoa(w.mutant.ID), 2*patience)
 			}
 			if err != nil {
@@ -275,8 +278,8 @@ func (p *planted) judge(w work, suites []*suite) verdict {
 	return v
 }
 
-// play runs a suite with TENON_MUTANT set. A test that never ends has found the mutant, too. The test binary itself looks at the
-// clock: what it is run through may have it wait for its turn.
+// play runs a suite with TENON_MUTANT set. A test that never ends has found the mutant, too. The test binary itself
+// looks at the clock: what it is run through may have it wait for its turn.
 func (p *planted) play(s *suite, args []string, mutant string, patience time.Duration) (string, error) {
 	cmd := p.command(append([]string{s.binary, "-test.failfast", "-test.timeout=" + patience.String()}, args...)...)
 	cmd.Dir = filepath.Join(p.root, s.path)

@@ -88,7 +88,8 @@ func TestPagesNameAlertsThatThereAre(t *testing.T) {
 	have := recommended(t)
 	for _, page := range [][]string{{"reference", "metrics.md"}, {"concepts", "bounds.md"}} {
 		var names []string
-		for _, m := range regexp.MustCompile("`(Tenon[A-Z][A-Za-z0-9]+)`").FindAllStringSubmatch(document(t, page...), -1) {
+		for _, m := range regexp.MustCompile("`(Tenon[A-Z][A-Za-z0-9]+)`").FindAllStringSubmatch(document(t, page...),
+			-1) {
 			names = append(names, m[1])
 			if have[m[1]] == "" {
 				t.Errorf("%v names the alert %s, which the chart's file does not have", page, m[1])

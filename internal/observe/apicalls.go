@@ -14,7 +14,8 @@ func Calls(registry Registerer, now func() time.Time) func(http.RoundTripper) ht
 	c := &apiCalls{
 		now: now,
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "client_go_request_duration_seconds", Help: "Time until the API server answered a request; watches are not counted.",
+			Name: "client_go_request_duration_seconds", Help: "Time until the API server answered a request; watches " +
+				"are not counted.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 1.5, 20),
 		}, []string{"verb", "group", "version", "kind", "subresource"}),
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +47,8 @@ func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.total.WithLabelValues(code, r.Method).Inc()
 	if target, ok := requestTargetOf(r.URL.Path); ok && r.URL.Query().Get("watch") == "" {
-		c.took.WithLabelValues(verbOf(r.Method, target.named), target.group, target.version, target.kind, target.subresource).Observe(c.now().Sub(began).Seconds())
+		c.took.WithLabelValues(verbOf(r.Method, target.named), target.group, target.version, target.kind,
+			target.subresource).Observe(c.now().Sub(began).Seconds())
 	}
 	return answer, err
 }

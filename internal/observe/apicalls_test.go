@@ -25,14 +25,17 @@ func TestCallsAreCountedByWhatTheyAreAbout(t *testing.T) {
 		{"POST", "/api/v1/namespaces/a/pods/b/eviction", "CREATE", "", "v1", "pods", "eviction"},
 		{"GET", "/api/v1/namespaces/a", "GET", "", "v1", "namespaces", ""},
 		{"PUT", "/api/v1/namespaces/a/finalize", "UPDATE", "", "v1", "namespaces", "finalize"},
-		{"PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x", "UPDATE", "coordination.k8s.io", "v1", "leases", ""},
+		{"PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/x", "UPDATE", "coordination.k8s.io", "v1",
+			"leases", ""},
 		{"PATCH", "/apis/karpenter.sh/v1/nodeclaims/x/status", "PATCH", "karpenter.sh", "v1", "nodeclaims", "status"},
 		{"DELETE", "/api/v1/nodes/n", "DELETE", "", "v1", "nodes", ""},
 	} {
 		registry := prometheus.NewRegistry()
 		at := time.Unix(0, 0)
 		wrap := Calls(registry, func() time.Time { at = at.Add(time.Second); return at })
-		client := wrap(transport(func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 409}, nil }))
+		client := wrap(transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 409}, nil
+		}))
 		if _, err := client.RoundTrip(httptest.NewRequest(c.method, "http://x"+c.path, nil)); err != nil {
 			t.Fatal(err)
 		}

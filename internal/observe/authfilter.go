@@ -23,15 +23,15 @@ const (
 	authRemembers = time.Minute
 	refusalLasts  = 10 * time.Second
 	authMost      = 1000
-	// authTimeout bounds the reviews of a request. Reviews have a budget of their own, so that nobody who sends nonsense holds up
-	// the controller's calls.
+	// authTimeout bounds the reviews of a request. Reviews have a budget of their own, so that nobody who sends
+	// nonsense holds up the controller's calls.
 	authTimeout        = 10 * time.Second
 	authQPS, authBurst = 5, 10
 	longestToken       = 8 << 10
 )
 
-// AuthFilter lets only those read metrics and debug pages who show a token of the cluster and may get the path by its RBAC. Both are
-// asked of the API server.
+// AuthFilter lets only those read metrics and debug pages who show a token of the cluster and may get the path by its
+// RBAC. Both are asked of the API server.
 func AuthFilter(now func() time.Time) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 		own := rest.CopyConfig(config)
@@ -46,8 +46,10 @@ func AuthFilter(now func() time.Time) func(*rest.Config, *http.Client) (metricss
 				v, err := f.ask(r)
 				switch {
 				case err != nil:
-					log.Error(err, "a reader of the metrics port could not be reviewed; it needs create on tokenreviews and subjectaccessreviews")
-					http.Error(w, "the API server could not say whether you may read this", http.StatusInternalServerError)
+					log.Error(err, "a reader of the metrics port could not be reviewed; it needs create on "+
+						"tokenreviews and subjectaccessreviews")
+					http.Error(w, "the API server could not say whether you may read this",
+						http.StatusInternalServerError)
 				case v.status != http.StatusOK:
 					http.Error(w, v.why, v.status)
 				default:
@@ -77,7 +79,8 @@ type authDecision struct {
 func (f *authFilter) ask(r *http.Request) (authDecision, error) {
 	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(kind, "Bearer") || token == "" || len(token) > longestToken {
-		return authDecision{status: http.StatusUnauthorized, why: "show a token of the cluster: Authorization: Bearer …"}, nil
+		return authDecision{status: http.StatusUnauthorized,
+			why: "show a token of the cluster: Authorization: Bearer …"}, nil
 	}
 	verb := strings.ToLower(r.Method)
 	key := sha256.Sum256([]byte(verb + " " + r.URL.Path + " " + token))
@@ -131,7 +134,8 @@ func (f *authFilter) review(ctx context.Context, token, verb, path string) (auth
 		return authDecision{}, fmt.Errorf("asking what %s may do: %w", user.Username, err)
 	}
 	if !may.Status.Allowed {
-		return authDecision{status: http.StatusForbidden, why: fmt.Sprintf("%s may not %s %s; allow it by a ClusterRole with nonResourceURLs", user.Username, verb, path)}, nil
+		return authDecision{status: http.StatusForbidden, why: fmt.Sprintf("%s may not %s %s; allow it by a "+
+			"ClusterRole with nonResourceURLs", user.Username, verb, path)}, nil
 	}
 	return authDecision{status: http.StatusOK}, nil
 }

@@ -30,12 +30,15 @@ func reviewed(now *time.Time) (*authFilter, *int, *error) {
 			return true, object, *broken
 		case *authorizationv1.SubjectAccessReview:
 			at := object.Spec.NonResourceAttributes
-			object.Status.Allowed = object.Spec.User == "good" && object.Spec.Groups[0] == "readers" && at.Path == "/metrics" && at.Verb == "get"
+			object.Status.Allowed = object.Spec.User == "good" && object.Spec.Groups[0] == "readers" &&
+				at.Path == "/metrics" && at.Verb == "get"
 			return true, object, *broken
 		}
 		return false, nil, nil
 	})
-	return &authFilter{api: api, now: func() time.Time { return *now }, known: map[[sha256.Size]byte]authDecision{}}, calls, broken
+	return &authFilter{api: api, now: func() time.Time {
+		return *now
+	}, known: map[[sha256.Size]byte]authDecision{}}, calls, broken
 }
 
 func asks(method, path, authorization string) *http.Request {
@@ -50,8 +53,10 @@ func TestGuardLetsInWhoMay(t *testing.T) {
 		method, path, authorization string
 		want                        int
 	}{
-		{"GET", "/metrics", "Bearer good", 200}, {"GET", "/metrics", "bearer good", 200}, {"GET", "/metrics", "Bearer poor", 403}, {"GET", "/debug/pprof/", "Bearer good", 403},
-		{"POST", "/metrics", "Bearer good", 403}, {"GET", "/metrics", "Bearer nobody", 401}, {"GET", "/metrics", "", 401}, {"GET", "/metrics", "Basic good", 401},
+		{"GET", "/metrics", "Bearer good", 200}, {"GET", "/metrics", "bearer good", 200},
+		{"GET", "/metrics", "Bearer poor", 403}, {"GET", "/debug/pprof/", "Bearer good", 403},
+		{"POST", "/metrics", "Bearer good", 403}, {"GET", "/metrics", "Bearer nobody", 401}, {"GET", "/metrics", "",
+			401}, {"GET", "/metrics", "Basic good", 401},
 		{"GET", "/metrics", "Bearer ", 401}, {"GET", "/metrics", "Bearer " + strings.Repeat("x", longestToken+1), 401},
 	} {
 		f, _, _ := reviewed(&now)

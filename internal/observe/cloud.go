@@ -30,8 +30,10 @@ func NewCloud(provider cloudprovider.Provider, registry Registerer, now func() t
 	mk := maker{registry}
 	return &Cloud{
 		Provider: provider, now: now,
-		took:   mk.histogram("karpenter_cloudprovider_duration_seconds", "Time that a call to the cloud took.", prometheus.DefBuckets, "controller", "method", "provider"),
-		errors: mk.counter("karpenter_cloudprovider_errors_total", "Calls to the cloud that failed, by what it said.", "controller", "method", "provider", "error", "nodepool"),
+		took: mk.histogram("karpenter_cloudprovider_duration_seconds", "Time that a call to the cloud took.",
+			prometheus.DefBuckets, "controller", "method", "provider"),
+		errors: mk.counter("karpenter_cloudprovider_errors_total", "Calls to the cloud that failed, by what it said.",
+			"controller", "method", "provider", "error", "nodepool"),
 	}
 }
 

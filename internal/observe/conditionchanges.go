@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// conditionChanges counts what happens to the conditions of claims, pools and nodes, by comparing each snapshot with the one
-// before. What comes and goes between two snapshots is not seen.
+// conditionChanges counts what happens to the conditions of claims, pools and nodes, by comparing each snapshot with
+// the one before. What comes and goes between two snapshots is not seen.
 type conditionChanges struct {
 	now                  func() time.Time
 	claims, pools, nodes *transitions
@@ -36,9 +36,12 @@ type transitions struct {
 func newTransitions(mk maker, prefix string, more []string) *transitions {
 	limiters := prometheus.ExponentialBuckets(0.5, 2, 15)
 	return &transitions{
-		total:   mk.counter(prefix+"status_condition_transitions_total", "How often a condition has come into a status.", append([]string{"type", "status", "reason"}, more...)...),
-		seconds: mk.histogram(prefix+"status_condition_transition_seconds", "How long a condition was in a status before it changed to another.", limiters, append([]string{"type", "status", "to_status"}, more...)...),
-		ended:   mk.histogram(prefix+"termination_duration_seconds", "Time from an object's deletion until it was gone.", limiters, more...),
+		total: mk.counter(prefix+"status_condition_transitions_total",
+			"How often a condition has come into a status.", append([]string{"type", "status", "reason"}, more...)...),
+		seconds: mk.histogram(prefix+"status_condition_transition_seconds", "How long a condition was in a status "+
+			"before it changed to another.", limiters, append([]string{"type", "status", "to_status"}, more...)...),
+		ended: mk.histogram(prefix+"termination_duration_seconds",
+			"Time from an object's deletion until it was gone.", limiters, more...),
 	}
 }
 
@@ -50,7 +53,8 @@ func newConditionChanges(mk maker, st *stateMetrics, now func() time.Time) *cond
 	}
 	return &conditionChanges{
 		now: now, leaving: st.leaving, allKinds: newTransitions(mk, "operator_", []string{"group", "kind"}),
-		claims: of(st.claims, "operator_nodeclaim_"), pools: of(st.poolsOf, "operator_nodepool_"), nodes: of(st.nodesOf, "operator_node_"),
+		claims: of(st.claims, "operator_nodeclaim_"), pools: of(st.poolsOf, "operator_nodepool_"),
+		nodes: of(st.nodesOf, "operator_node_"),
 	}
 }
 
@@ -118,15 +122,16 @@ func (c *conditionChanges) claim(old, now *cluster.Claim) {
 	if old != nil {
 		before = old.Conditions
 	}
-	c.compare(c.claims, now.Labels, append(impliedConditions(before, now.Created), before...), now.Conditions, func(from, to cluster.Condition) {
-		if c.claimChanged != nil {
-			c.claimChanged(now, from, to)
-		}
-	})
+	c.compare(c.claims, now.Labels, append(impliedConditions(before, now.Created), before...), now.Conditions,
+		func(from, to cluster.Condition) {
+			if c.claimChanged != nil {
+				c.claimChanged(now, from, to)
+			}
+		})
 }
 
-// impliedConditions are the conditions that every claim comes to have and that are not there yet: they are Unknown from its creation,
-// whether or not anybody has written that down.
+// impliedConditions are the conditions that every claim comes to have and that are not there yet: they are Unknown from
+// its creation, whether or not anybody has written that down.
 func impliedConditions(there []cluster.Condition, created time.Time) []cluster.Condition {
 	var out []cluster.Condition
 	for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.Ready} {
@@ -138,7 +143,8 @@ func impliedConditions(there []cluster.Condition, created time.Time) []cluster.C
 }
 
 // compare counts the conditions whose status has changed.
-func (c *conditionChanges) compare(t *transitions, labels cluster.Labels, before, after []cluster.Condition, moved func(from, to cluster.Condition)) {
+func (c *conditionChanges) compare(t *transitions, labels cluster.Labels, before, after []cluster.Condition,
+	moved func(from, to cluster.Condition)) {
 	for _, to := range after {
 		i := slices.IndexFunc(before, func(b cluster.Condition) bool { return b.Type == to.Type })
 		if i >= 0 && before[i].Status == to.Status {
@@ -166,9 +172,11 @@ func (c *conditionChanges) lasted(t *transitions, from, to cluster.Condition, mo
 		return
 	}
 	seconds := elapsed(from.Since, to.Since)
-	t.seconds.WithLabelValues(append([]string{to.Type, string(from.Status), string(to.Status)}, more...)...).Observe(seconds)
+	t.seconds.WithLabelValues(append([]string{to.Type, string(from.Status), string(to.Status)}, more...)...).
+		Observe(seconds)
 	if t.group != "" {
-		c.allKinds.seconds.WithLabelValues(to.Type, string(from.Status), string(to.Status), t.group, t.kind).Observe(seconds)
+		c.allKinds.seconds.WithLabelValues(to.Type, string(from.Status), string(to.Status), t.group,
+			t.kind).Observe(seconds)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 // forceful is the contract's reason for pods that leave a node whose end has no other.
 const forceful = "Forceful Termination"
 
-// countDone counts an act. The snapshot is the one that the act was planned on: what it shows as done already was counted
-// then and is not counted again.
+// countDone counts an act. The snapshot is the one that the act was planned on: what it shows as done already was
+// counted then and is not counted again.
 func (m *metrics) countDone(s *cluster.Snapshot, out command.Outcome, now time.Time) {
 	result := "ok"
 	if out.Err != nil {
@@ -104,7 +104,8 @@ func (m *metrics) countDrained(s *cluster.Snapshot, c command.SetClaim) {
 	}
 }
 
-// countDrainedAtOnce counts a node whose pods had left before that was written down: the instance is ended for the first time.
+// countDrainedAtOnce counts a node whose pods had left before that was written down: the instance is ended for the
+// first time.
 func (m *metrics) countDrainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
 	claim, n := s.Claim(c.Claim), s.NodeOf(c.Claim)
 	if claim == nil || n == nil || claim.Is(cluster.Drained) || claim.Is(cluster.InstanceTerminating) {
@@ -140,7 +141,8 @@ func (m *metrics) measureTerminated(s *cluster.Snapshot, c command.Terminate, go
 // countReleased counts a claim and a node that are gone, and measures how long that took.
 func (m *metrics) countReleased(s *cluster.Snapshot, c command.Release, now time.Time) {
 	if claim := s.Claim(c.Claim); claim != nil && claim.Finalized {
-		m.claimsTerminated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel), label(claim.Labels, cluster.ZoneLabel)).Inc()
+		m.claimsTerminated.WithLabelValues(claim.Pool, label(claim.Labels, cluster.CapacityTypeLabel),
+			label(claim.Labels, cluster.ZoneLabel)).Inc()
 		if !claim.Deleting.IsZero() {
 			m.claimEnd.WithLabelValues(claim.Pool).Observe(elapsed(claim.Deleting, now))
 		}
@@ -168,7 +170,8 @@ func reasonLabel(r command.Reason) string {
 	return snakeCase(string(r))
 }
 
-// terminationMode says how far a drain may go: as long as its pods like, until the grace period ends, or no time at all.
+// terminationMode says how far a drain may go: as long as its pods like, until the grace period ends, or no time at
+// all.
 func terminationMode(c *cluster.Claim) string {
 	switch {
 	case !c.HasTerminationGrace:

@@ -19,8 +19,9 @@ type blockDetail struct {
 	budget string
 }
 
-// describeBlock says in plain words why a node stays, or why its disruption was given up: which pod, budget or time stands in the way,
-// or what a move would have saved and had to. It is empty for a reason that nobody has put into words.
+// describeBlock says in plain words why a node stays, or why its disruption was given up: which pod, budget or time
+// stands in the way, or what a move would have saved and had to. It is empty for a reason that nobody has put into
+// words.
 func describeBlock(r blockDetail) string {
 	if text := describeByPeople(r); text != "" {
 		return text
@@ -44,22 +45,26 @@ func describeByPeople(r blockDetail) string {
 	case disrupt.PodUnowned:
 		return subject("Pod", r.Pod, "A pod") + " has no owner that would make it again elsewhere"
 	case disrupt.PDBBlocks:
-		return subject("PodDisruptionBudget", r.PDB, "A PodDisruptionBudget") + " allows no eviction of " + subject("pod", r.Pod, "its pods") + " now"
+		return subject("PodDisruptionBudget", r.PDB, "A PodDisruptionBudget") + " allows no eviction of " +
+			subject("pod", r.Pod, "its pods") + " now"
 	case disrupt.SeveralPDBs:
 		pdbs := ""
 		if r.PDB != "" {
 			pdbs = " (" + r.PDB + ")"
 		}
-		return subject("Pod", r.Pod, "A pod") + " is selected by more than one PodDisruptionBudget" + pdbs + ", and Kubernetes does not evict such a pod; let only one of them select it"
+		return subject("Pod", r.Pod, "A pod") + " is selected by more than one PodDisruptionBudget" + pdbs +
+			", and Kubernetes does not evict such a pod; let only one of them select it"
 	case disrupt.WorkloadResting:
-		return "The workload of " + subject("pod", r.Pod, "a pod") + " has been evicted often enough within the hour to save money (--evictions-per-hour)" + until("; it rests until ", r.Until)
+		return "The workload of " + subject("pod", r.Pod, "a pod") + " has been evicted often enough within the hour " +
+			"to save money (--evictions-per-hour)" + until("; it rests until ", r.Until)
 	case disrupt.PodsExpected:
 		return "Pods have been promised room on the node"
 	case disrupt.ShowsCause:
 		return "The node was created for pods that cannot run on it. It is kept while they wait, " +
 			"because they can run there as soon as the cause is removed"
 	case disrupt.PlannerFails:
-		return "The planner has failed on the node, on its pods, or on pods that it was made for, which is a mistake in Tenon; see the event PlannerFailed of the NodePool"
+		return "The planner has failed on the node, on its pods, or on pods that it was made for, which is a mistake " +
+			"in Tenon; see the event PlannerFailed of the NodePool"
 	case disrupt.PodsStranded:
 		return subject("Pod", r.Pod, "Some pod") + " would find no place elsewhere"
 	}
@@ -101,17 +106,21 @@ func describeByPrice(r blockDetail) string {
 	case disrupt.NothingCheaper:
 		return "Nothing that would take its pods is sure to cost less" + figures(r.BlockedNode)
 	case disrupt.SavesTooLittle:
-		return fmt.Sprintf("A move would save %s, less than the %s that it has to (--consolidation-min-saving, --consolidation-min-saving-per-pod)", atLeast(r.BlockedNode), monthly(r.NeededSaving))
+		return fmt.Sprintf("A move would save %s, less than the %s that it has to (--consolidation-min-saving, "+
+			"--consolidation-min-saving-per-pod)", atLeast(r.BlockedNode), monthly(r.NeededSaving))
 	case disrupt.MinValuesTooDear:
 		text := "Its NodePool's minValues ask for more instance types than there are at a price that saves enough"
 		if r.CertainSaving > 0 {
-			text += fmt.Sprintf(": with so many of them only %s would be saved for sure, and it has to be %s", monthly(r.CertainSaving), monthly(r.NeededSaving))
+			text += fmt.Sprintf(": with so many of them only %s would be saved for sure, and it has to be %s",
+				monthly(r.CertainSaving), monthly(r.NeededSaving))
 		}
 		return text
 	case disrupt.NotBalanced:
-		return fmt.Sprintf("A move would save %s; for the pods that it disturbs the policy Balanced asks for %s (--balanced-k)", monthly(r.Saving), monthly(r.NeededSaving))
+		return fmt.Sprintf("A move would save %s; for the pods that it disturbs the policy Balanced asks for %s "+
+			"(--balanced-k)", monthly(r.Saving), monthly(r.NeededSaving))
 	case disrupt.SpotNeedsTypes:
-		return "There are too few cheaper instance types for a spot node in its place (--spot-to-spot-min-types)" + forgone(r.BlockedNode)
+		return "There are too few cheaper instance types for a spot node in its place (--spot-to-spot-min-types)" +
+			forgone(r.BlockedNode)
 	case disrupt.SpotToSpotOff:
 		return "Its pods would go to a cheaper spot node, which the feature gate SpotToSpotConsolidation does not allow" + forgone(r.BlockedNode)
 	}
@@ -126,15 +135,18 @@ func describeForNow(r blockDetail) string {
 	case disrupt.BeingDisrupted:
 		return "The node is being disrupted already"
 	case disrupt.TooSoon:
-		return "Pods came or went less than the NodePool's consolidateAfter ago" + until("; it is looked at again at ", r.Until)
+		return "Pods came or went less than the NodePool's consolidateAfter ago" +
+			until("; it is looked at again at ", r.Until)
 	case disrupt.MoveFailedLately:
 		return "A disruption of the node was given up a while ago" + until("; it rests until ", r.Until)
 	case disrupt.UsesUnreadyNodes:
 		return "Its pods would go to nodes that are not ready yet"
 	case disrupt.OthersFirst:
-		return "There is a cheaper way to run its pods, which is looked at again once other nodes have gone that were found with it"
+		return "There is a cheaper way to run its pods, which is looked at again once other nodes have gone that " +
+			"were found with it"
 	case disrupt.SearchCut:
-		return "The search for cheaper nodes has used up its steps on rules between pods before it came to the node; it is looked at in one of the next"
+		return "The search for cheaper nodes has used up its steps on rules between pods before it came to the node; " +
+			"it is looked at in one of the next"
 	case disrupt.NoLongerDue:
 		return "The node is no longer drifted, unhealthy or near the end of its life"
 	case disrupt.ReplacementsLate:
@@ -142,16 +154,18 @@ func describeForNow(r blockDetail) string {
 	case disrupt.NotDeleted:
 		return "What takes the node's place is ready, but the node could not be deleted in time (--replacement-timeout)"
 	case disrupt.ManyUnhealthy:
-		return "So many nodes of the NodePool have become unhealthy that the cause is not this node (--node-repair-max-unhealthy)"
+		return "So many nodes of the NodePool have become unhealthy that the cause is not this node " +
+			"(--node-repair-max-unhealthy)"
 	}
 	return ""
 }
 
-// isDisruptionBlocked reports whether the reason is one of the contract's DisruptionBlocked, which keep a node whatever the disruption is for;
-// the others, which are about saving money, are told as Unconsolidatable.
+// isDisruptionBlocked reports whether the reason is one of the contract's DisruptionBlocked, which keep a node whatever
+// the disruption is for; the others, which are about saving money, are told as Unconsolidatable.
 func isDisruptionBlocked(reason disrupt.BlockReason) bool {
 	switch reason {
-	case disrupt.NotManaged, disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.NodeDoNotDisrupt, disrupt.PodDoNotDisrupt,
+	case disrupt.NotManaged, disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.NodeDoNotDisrupt,
+		disrupt.PodDoNotDisrupt,
 		disrupt.PDBBlocks, disrupt.SeveralPDBs, disrupt.PodsExpected, disrupt.PoolUnknown:
 		return true
 	}
@@ -161,7 +175,8 @@ func isDisruptionBlocked(reason disrupt.BlockReason) bool {
 // isPassing reports whether the reason is part of a node's everyday life: it is only worth an event if it lasts.
 func isPassing(reason disrupt.BlockReason) bool {
 	switch reason {
-	case disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.PodsExpected, disrupt.TooSoon, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks,
+	case disrupt.NotInitialized, disrupt.BeingDisrupted, disrupt.PodsExpected, disrupt.TooSoon,
+		disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks,
 		disrupt.SearchCut, disrupt.OthersFirst:
 		return true
 	}
@@ -171,7 +186,8 @@ func isPassing(reason disrupt.BlockReason) bool {
 // wasCandidate reports whether the node was a candidate: people and pods would have let it go.
 func wasCandidate(reason disrupt.BlockReason) bool {
 	switch reason {
-	case disrupt.PodsStranded, disrupt.NothingCheaper, disrupt.SavesTooLittle, disrupt.MinValuesTooDear, disrupt.NotBalanced, disrupt.SpotNeedsTypes,
+	case disrupt.PodsStranded, disrupt.NothingCheaper, disrupt.SavesTooLittle, disrupt.MinValuesTooDear,
+		disrupt.NotBalanced, disrupt.SpotNeedsTypes,
 		disrupt.SpotToSpotOff, disrupt.UsesUnreadyNodes, disrupt.BudgetBlocks, disrupt.OthersFirst:
 		return true
 	}
@@ -184,7 +200,8 @@ func figures(s disrupt.BlockedNode) string {
 	case s.Saving < 0:
 		return fmt.Sprintf(": it would cost %s more", monthly(-s.Saving))
 	case s.Saving > 0 && s.Saving < s.NeededSaving:
-		return fmt.Sprintf(": at best %s could be saved, and it has to be %s", monthly(s.Saving), monthly(s.NeededSaving))
+		return fmt.Sprintf(": at best %s could be saved, and it has to be %s", monthly(s.Saving),
+			monthly(s.NeededSaving))
 	case s.Saving > 0 && s.NeededSaving > 0:
 		return fmt.Sprintf(": a move would save %s, and it has to save %s", atLeast(s), monthly(s.NeededSaving))
 	}
@@ -197,9 +214,11 @@ func atLeast(s disrupt.BlockedNode) string {
 	case s.Saving < s.NeededSaving:
 		return monthly(s.Saving)
 	case s.CertainSaving < 0:
-		return fmt.Sprintf("%s at best, and cost up to %s more if the cloud hands out the dearest of its types and zones", monthly(s.Saving), monthly(-s.CertainSaving))
+		return fmt.Sprintf("%s at best, and cost up to %s more if the cloud hands out the dearest of its types and "+
+			"zones", monthly(s.Saving), monthly(-s.CertainSaving))
 	}
-	return fmt.Sprintf("%s at best, but only %s if the cloud hands out the dearest of its types and zones", monthly(s.Saving), monthly(s.CertainSaving))
+	return fmt.Sprintf("%s at best, but only %s if the cloud hands out the dearest of its types and zones",
+		monthly(s.Saving), monthly(s.CertainSaving))
 }
 
 // forgone is what is not saved for another reason than the amount.

@@ -75,7 +75,8 @@ func registered(t *testing.T) map[string]string {
 	t.Helper()
 	i := &inventory{Registerer: prometheus.NewRegistry(), metrics: map[string]string{}}
 	New(logr.Discard(), silent{}, i, time.Now, Options{ClusterState: true,
-		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}}})
+		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1",
+			Kind: "KWOKNodeClass"}}})
 	NewCloud(fake.New(fake.NewCloud()), i, time.Now)
 	Calls(i, time.Now)
 	registerAWS(t, i)
@@ -123,7 +124,8 @@ func document(t *testing.T, path ...string) string {
 func TestDocumentNamesEveryMetric(t *testing.T) {
 	text := document(t, "reference", "metrics.md")
 	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*)\\|").FindAllStringSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (counter|gauge|histogram|summary) \\| "+
+		"([^|]*)\\|").FindAllStringSubmatch(text, -1) {
 		labels := strings.FieldsFunc(row[3], func(r rune) bool { return r == ',' || r == ' ' || r == '`' })
 		slices.Sort(labels)
 		documented[row[1]] = row[2] + " " + strings.Join(labels, ",")
@@ -168,7 +170,8 @@ func TestDocumentNamesEveryEventOfDisruption(t *testing.T) {
 
 // library are metrics of the libraries that dashboards may use.
 func library() []string {
-	return []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines", "go_memstats_heap_inuse_bytes",
+	return []string{"process_cpu_seconds_total", "process_resident_memory_bytes", "go_goroutines",
+		"go_memstats_heap_inuse_bytes",
 		"rest_client_requests_total", "leader_election_master_status"}
 }
 
@@ -264,10 +267,12 @@ func under(v any, key string) []string {
 func metricNames(expr string) []string {
 	expr = regexp.MustCompile(`"[^"]*"`).ReplaceAllString(expr, "")
 	expr = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(expr, "")
-	expr = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)`).ReplaceAllString(expr, "")
+	expr = regexp.MustCompile(`\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)`).ReplaceAllString(expr,
+		"")
 	var out []string
 	for _, name := range regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`).FindAllString(expr, -1) {
-		if strings.Contains(name, "_") && !slices.Contains([]string{"histogram_quantile", "label_values", "sum_over_time", "max_over_time", "avg_over_time", "clamp_min", "__rate_interval"}, name) {
+		if strings.Contains(name, "_") && !slices.Contains([]string{"histogram_quantile", "label_values",
+			"sum_over_time", "max_over_time", "avg_over_time", "clamp_min", "__rate_interval"}, name) {
 			out = append(out, name)
 		}
 	}
@@ -281,7 +286,8 @@ func exposed(known map[string]string, name string) bool {
 	}
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		base, cut := strings.CutSuffix(name, suffix)
-		if kind := known[base]; cut && (strings.HasPrefix(kind, "histogram") || strings.HasPrefix(kind, "summary") && suffix != "_bucket") {
+		if kind := known[base]; cut && (strings.HasPrefix(kind, "histogram") || strings.HasPrefix(kind, "summary") &&
+			suffix != "_bucket") {
 			return true
 		}
 	}
@@ -297,14 +303,17 @@ func TestMetricNamesAreFound(t *testing.T) {
 
 // Classes are in the same families as claims and pools, and the registry must hand out both.
 func TestConditionsOfAllKindsAreInOneFamily(t *testing.T) {
-	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Status: awsv1.EC2NodeClassStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Ready"}}}}
+	class := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"},
+		Status: awsv1.EC2NodeClassStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: "True",
+			Reason: "Ready"}}}}
 	scheme := runtime.NewScheme()
 	if err := awsv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
 	o, _, registry, _ := newObserver(&now)
-	if _, err := nodeclass.NewMetrics(registry, clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(class).Build(), time.Now); err != nil {
+	if _, err := nodeclass.NewMetrics(registry, clientfake.NewClientBuilder().WithScheme(scheme).WithObjects(class).
+		Build(), time.Now); err != nil {
 		t.Fatal(err)
 	}
 	s := ended()

@@ -14,8 +14,10 @@ import (
 // tellers are the packages that tell events, or word them for this one to tell.
 func tellers() []string {
 	return []string{"internal/webhook",
-		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle", "internal/loop",
-		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate", "cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass",
+		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle",
+		"internal/loop",
+		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate",
+		"cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass",
 		"cloudprovider/aws/refresh"}
 }
 
@@ -36,7 +38,8 @@ func readSource(t *testing.T) source {
 	s := source{constants: map[string]string{}, told: map[string]string{}, literals: map[string]bool{}}
 	var files []*ast.File
 	fset := token.NewFileSet()
-	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1", "internal/actuate", "cloudprovider/aws", "cloudprovider/aws/fault", "operator") {
+	for _, dir := range append(tellers(), "api/karpenter/v1", "api/aws/v1", "internal/actuate", "cloudprovider/aws",
+		"cloudprovider/aws/fault", "operator") {
 		names, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s has no files: %v", dir, err)
@@ -191,16 +194,20 @@ func TestDocumentNamesEveryEvent(t *testing.T) {
 // elsewhere are names on the pages for troubles that are not ours.
 func elsewhere() map[string]string {
 	return map[string]string{
-		"HearOfInterruptions": "a statement of the controller's policy", "NameOwnInstances": "another", "ReadPrices": "another",
-		"StaticCapacity": "a gate", "Custom": "an AMI family", "Never": "a value", "Lt": "an operator", "Gt": "an operator",
+		"HearOfInterruptions": "a statement of the controller's policy", "NameOwnInstances": "another",
+		"ReadPrices":     "another",
+		"StaticCapacity": "a gate", "Custom": "an AMI family", "Never": "a value", "Lt": "an operator",
+		"Gt":          "an operator",
 		"NodeOverlay": "a kind that is not there", "CapacityBuffer": "a kind that is not there",
 	}
 }
 
-// TestPagesForTroublesNameWhatThereIs looks for events, conditions, reasons, metrics and log lines that somebody would look for in vain.
+// TestPagesForTroublesNameWhatThereIs looks for events, conditions, reasons, metrics and log lines that somebody would
+// look for in vain.
 func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
 	s, metrics := readSource(t), registered(t)
-	for _, page := range [][]string{{"tasks", "troubleshooting.md"}, {"tasks", "migrate.md"}, {"reference", "limits.md"}, {"faq.md"}} {
+	for _, page := range [][]string{{"tasks", "troubleshooting.md"}, {"tasks", "migrate.md"},
+		{"reference", "limits.md"}, {"faq.md"}} {
 		names := 0
 		for _, m := range regexp.MustCompile("`([^`\n]+)`").FindAllStringSubmatch(document(t, page...), -1) {
 			name := m[1]
@@ -225,7 +232,8 @@ func TestPagesForTroublesNameWhatThereIs(t *testing.T) {
 		"this setting has no effect", "planned new nodes",
 		"WARNING: the cluster has %ses, but nodes come from another cloud",
 		"the API server has no way to the webhook, so v1beta1 can't be used; give --karpenter-service or --webhook-url",
-		"requests for v1beta1 may fail; trying again", "objects of older versions could not all be stored anew; trying again",
+		"requests for v1beta1 may fail; trying again", "objects of older versions could not all be stored anew; " +
+			"trying again",
 		"an object could not be converted", "the API server refuses what an older object means; trying again",
 		"the cluster does not serve a kind of an older generation; install its CustomResourceDefinition " +
 			"and restart to use it",

@@ -23,12 +23,14 @@ const (
 	failuresPerSecond, failuresBurst = 20, 100
 	// Every claim passes through half a dozen conditions; in a burst of claims the log and the metrics must do.
 	transitionsPerSecond, transitionsBurst = 10, 100
-	// What disruption does and why nodes stay concerns every node of a cluster: each kind of event has a ration of its own.
+	// What disruption does and why nodes stay concerns every node of a cluster: each kind of event has a ration of its
+	// own.
 	disruptionsPerSecond, disruptionsBurst = 5, 100
 
 	warning          = corev1.EventTypeWarning
 	failedScheduling = "FailedScheduling"
-	// insufficientCapacity tells claims, and the pods that they were made for, that the cloud has none of what they could become.
+	// insufficientCapacity tells claims, and the pods that they were made for, that the cloud has none of what they
+	// could become.
 	insufficientCapacity = "InsufficientCapacityError"
 )
 
@@ -45,8 +47,8 @@ type events struct {
 	nominations, failures, notes, transitions, noCapacity *eventLimiter
 	// limiters are those of what disruption tells, by reason.
 	limiters map[string]*eventLimiter
-	// recentEvents is what events have said, recentLogs what the log has. longEvents is for what holds for hours, and longLogs for what the log
-	// says of it to those who look closer.
+	// recentEvents is what events have said, recentLogs what the log has. longEvents is for what holds for hours, and
+	// longLogs for what the log says of it to those who look closer.
 	recentEvents, recentLogs, longEvents, longLogs *recentNews
 	blockTeller                                    blockTeller
 	// plannedPods are the pods that each claim was planned for and that is not launched yet.
@@ -57,7 +59,8 @@ type events struct {
 
 func newEvents(recorder Recorder, now func() time.Time) *events {
 	e := &events{
-		recorder: recorder, now: now, recentEvents: newRecentNews(now), recentLogs: newRecentNews(now), limiters: make(map[string]*eventLimiter),
+		recorder: recorder, now: now, recentEvents: newRecentNews(now), recentLogs: newRecentNews(now),
+		limiters:   make(map[string]*eventLimiter),
 		longEvents: newRecentNewsFor(now, toldAgain), longLogs: newRecentNewsFor(now, toldAgain),
 		nominations: newEventLimiter(nominationsPerSecond, nominationsBurst, now()),
 		noCapacity:  newEventLimiter(nominationsPerSecond, nominationsBurst, now()),
@@ -73,7 +76,8 @@ func newEvents(recorder Recorder, now func() time.Time) *events {
 
 // limitedReasons are the reasons of events that have a ration of their own.
 func limitedReasons() []string {
-	return []string{unconsolidatable, disruptionBlocked, consolidationCandidate, consolidationRejected, consolidationApproved,
+	return []string{unconsolidatable, disruptionBlocked, consolidationCandidate, consolidationRejected,
+		consolidationApproved,
 		disruptionLaunching, disruptionWaiting, dryRun}
 }
 
@@ -132,7 +136,8 @@ func shortened(note string) string {
 }
 
 func podRef(p *cluster.Pod) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: types.UID(p.UID)}
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name,
+		UID: types.UID(p.UID)}
 }
 
 func nodeRef(n *cluster.Node) *corev1.ObjectReference {
@@ -140,9 +145,11 @@ func nodeRef(n *cluster.Node) *corev1.ObjectReference {
 }
 
 func claimRef(name, uid string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: name, UID: types.UID(uid)}
+	return &corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: name,
+		UID: types.UID(uid)}
 }
 
 func poolRef(name, uid string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodePool", Name: name, UID: types.UID(uid)}
+	return &corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodePool", Name: name,
+		UID: types.UID(uid)}
 }

@@ -23,7 +23,8 @@ import (
 // stuck is a plan that finds no place for n pods of one class.
 func stuck(n int) *plan.Plan {
 	p := &plan.Plan{Provisioned: true}
-	reason := []schedule.PoolMiss{{Pool: "a", NotUsable: strings.Repeat("long ", 40)}, {Pool: "b", NotUsable: "it is being deleted"}}
+	reason := []schedule.PoolMiss{{Pool: "a", NotUsable: strings.Repeat("long ", 40)},
+		{Pool: "b", NotUsable: "it is being deleted"}}
 	for i := range n {
 		pod := &cluster.Pod{UID: fmt.Sprint(i), Namespace: "ns", Name: fmt.Sprint("p", i)}
 		p.Placement.Unplaced = append(p.Placement.Unplaced, schedule.Unplaced{Pod: pod, Pools: reason})
@@ -37,7 +38,8 @@ func TestManyUnplacedPodsCostLittle(t *testing.T) {
 	p, s := stuck(20000), snapshot()
 	o.Planned(s, p, 0)
 	if len(r.lines) != failuresBurst || len(*logs) != 1 || !strings.Contains((*logs)[0], `"pods"=20000`) {
-		t.Errorf("%d events and %d lines %.200q, want %d and one for all pods", len(r.lines), len(*logs), *logs, failuresBurst)
+		t.Errorf("%d events and %d lines %.200q, want %d and one for all pods", len(r.lines), len(*logs), *logs,
+			failuresBurst)
 	}
 	if allocs := testing.AllocsPerRun(3, func() { o.Planned(s, p, 0) }); allocs > 500 {
 		t.Errorf("%.0f allocations for the same pods again: the reason was put into words for each", allocs)
@@ -66,7 +68,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	const each = 3000
 	for period := range 5 {
 		for i := range each {
-			if uid := fmt.Sprint(period, "/", i); !news.learn(uid, 1) || news.learn(uid, 1) || !news.learn(uid, 2) || !news.knows(uid, 1) {
+			if uid := fmt.Sprint(period, "/", i); !news.learn(uid, 1) || news.learn(uid, 1) || !news.learn(uid, 2) ||
+				!news.knows(uid, 1) {
 				t.Fatalf("%s: not learned exactly once", uid)
 			}
 		}
@@ -81,15 +84,18 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestFailuresAreToldWhereOneLooks(t *testing.T) {
-	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeclaims"}, "new", errors.New("quota is used up"))
-	pods := []*cluster.Pod{{UID: "1", Name: "p1"}, {UID: "2", Name: "p2"}, {UID: "3", Name: "p3"}, {UID: "4", Name: "p4"}}
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeclaims"}, "new",
+		errors.New("quota is used up"))
+	pods := []*cluster.Pod{{UID: "1", Name: "p1"}, {UID: "2", Name: "p2"}, {UID: "3", Name: "p3"},
+		{UID: "4", Name: "p4"}}
 	boom := errors.New("boom")
 	for _, c := range []struct {
 		command command.Command
 		err     error
 		want    []string
 	}{
-		{command.CreateClaim{Name: "new", Pool: "default", Pods: pods}, fmt.Errorf("creating NodeClaim new: %w", denied), []string{
+		{command.CreateClaim{Name: "new", Pool: "default", Pods: pods}, fmt.Errorf("creating NodeClaim new: %w",
+			denied), []string{
 			`Warning NodePool/default NodeClaimCreationFailed: Failed to create NodeClaim new: nodeclaims "new" is forbidden: quota is used up`,
 			`Warning Pod/p1 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: nodeclaims "new" is forbidden: quota is used up`,
 			`Warning Pod/p2 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: nodeclaims "new" is forbidden: quota is used up`,
@@ -101,7 +107,8 @@ func TestFailuresAreToldWhereOneLooks(t *testing.T) {
 		{command.Terminate{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a FailedTermination: boom"}},
 		{command.Release{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a FailedTermination: boom"}},
 		{command.Release{Node: "a"}, boom, []string{"Warning Node/a FailedTermination: boom"}},
-		{command.Evict{UID: "x", Namespace: "ns", Name: "p", Node: "a"}, boom, []string{"Warning Node/a FailedDraining: Pod ns/p could not be evicted: boom"}},
+		{command.Evict{UID: "x", Namespace: "ns", Name: "p", Node: "a"}, boom,
+			[]string{"Warning Node/a FailedDraining: Pod ns/p could not be evicted: boom"}},
 		{command.DeleteNode{Node: "a"}, boom, []string{"Warning Node/a FailedTermination: boom"}},
 		{command.SetPool{Pool: "default"}, boom, []string{"Warning NodePool/default StatusUpdateFailed: boom"}},
 		{command.SetPool{Pool: "default"}, apierrors.NewConflict(schema.GroupResource{}, "default", boom), nil},
@@ -127,7 +134,8 @@ func TestOneCauseForManyClaimsIsToldOnce(t *testing.T) {
 	now := time.Now()
 	o, r, _, _ := newObserver(&now)
 	for _, name := range []string{"default-1", "default-2"} {
-		err := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeclaims"}, name, errors.New("quota is used up"))
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeclaims"}, name,
+			errors.New("quota is used up"))
 		o.Done(ended(), command.Outcome{Command: command.CreateClaim{Name: name, Pool: "default"}, Err: err}, 0)
 	}
 	if len(r.lines) != 1 {
@@ -140,32 +148,39 @@ func TestPoolIsToldWhatIsWrongWithIt(t *testing.T) {
 		return cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
 	good := []cluster.Condition{cond(cluster.ValidationSucceeded, cluster.True, "ValidationSucceeded", ""),
-		cond(cluster.NodeClassReady, cluster.True, "NodeClassReady", ""), cond(cluster.Ready, cluster.True, "Ready", "")}
-	lost := []cluster.Condition{good[0], cond(cluster.NodeClassReady, cluster.False, "NodeClassNotFound", `KWOKNodeClass "x" is not there`),
+		cond(cluster.NodeClassReady, cluster.True, "NodeClassReady", ""), cond(cluster.Ready, cluster.True,
+			"Ready", "")}
+	lost := []cluster.Condition{good[0], cond(cluster.NodeClassReady, cluster.False, "NodeClassNotFound",
+		`KWOKNodeClass "x" is not there`),
 		cond(cluster.Ready, cluster.False, "UnhealthyDependents", `NodeClassReady: KWOKNodeClass "x" is not there`)}
-	typo := []cluster.Condition{cond(cluster.ValidationSucceeded, cluster.False, "ValidationFailed", "spec.x is wrong"), lost[1], lost[2]}
+	typo := []cluster.Condition{cond(cluster.ValidationSucceeded, cluster.False, "ValidationFailed", "spec.x is wrong"),
+		lost[1], lost[2]}
 	const notFound = `Warning NodePool/default NodeClassNotFound: KWOKNodeClass "x" is not there`
 	for name, c := range map[string]struct {
 		before, after []cluster.Condition
 		want          []string
 	}{
-		"new and good":         {nil, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
-		"new and bad":          {nil, lost, []string{notFound}},
-		"as before, good":      {good, good, nil},
-		"as before, bad":       {lost, lost, nil},
-		"goes bad":             {good, lost, []string{notFound}},
-		"gets worse":           {lost, typo, []string{"Warning NodePool/default ValidationFailed: spec.x is wrong"}},
-		"is right again":       {typo, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
-		"has a doubtful label": {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch", "spec.x is doubtful")), []string{"Warning NodePool/default DoubtfulLabel: spec.x is doubtful"}},
-		"can launch":           {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch", "")), nil},
-		"not ready by itself":  {good, []cluster.Condition{cond(cluster.Ready, cluster.False, "Deleting", "")}, []string{"Warning NodePool/default Deleting: Ready is False"}},
+		"new and good":    {nil, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
+		"new and bad":     {nil, lost, []string{notFound}},
+		"as before, good": {good, good, nil},
+		"as before, bad":  {lost, lost, nil},
+		"goes bad":        {good, lost, []string{notFound}},
+		"gets worse":      {lost, typo, []string{"Warning NodePool/default ValidationFailed: spec.x is wrong"}},
+		"is right again":  {typo, good, []string{"Normal NodePool/default Ready: NodePool is ready"}},
+		"has a doubtful label": {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch",
+			"spec.x is doubtful")), []string{"Warning NodePool/default DoubtfulLabel: spec.x is doubtful"}},
+		"can launch": {good, append(slices.Clone(good), cond(cluster.CanLaunch, cluster.True, "CanLaunch",
+			"")), nil},
+		"not ready by itself": {good, []cluster.Condition{cond(cluster.Ready, cluster.False, "Deleting", "")},
+			[]string{"Warning NodePool/default Deleting: Ready is False"}},
 	} {
 		now := time.Now()
 		o, r, _, _ := newObserver(&now)
 		s := ended()
 		s.Pools[0].Status.Conditions = c.before
 		for range 2 {
-			o.Done(s, command.Outcome{Command: command.SetPool{Pool: "default", Status: cluster.PoolStatus{Conditions: c.after}}}, 0)
+			o.Done(s, command.Outcome{Command: command.SetPool{Pool: "default",
+				Status: cluster.PoolStatus{Conditions: c.after}}}, 0)
 		}
 		if !slices.Equal(r.lines, c.want) {
 			t.Errorf("%s: events %q, want %q", name, r.lines, c.want)
@@ -180,7 +195,9 @@ func (silent) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
 func BenchmarkUnplaced20000(b *testing.B) {
 	now := time.Now()
-	o := New(logr.Discard(), silent{}, prometheus.NewRegistry(), func() time.Time { return now }, Options{ClusterState: true})
+	o := New(logr.Discard(), silent{}, prometheus.NewRegistry(), func() time.Time {
+		return now
+	}, Options{ClusterState: true})
 	p, s := stuck(20000), snapshot()
 	for b.Loop() {
 		now = now.Add(repeatAfter) // each time all is news again

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// executedMove is a disruption that is carried out now: the nodes that go together and what took their place, as the snapshot shows
-// them.
+// executedMove is a disruption that is carried out now: the nodes that go together and what took their place, as the
+// snapshot shows them.
 type executedMove struct {
 	reason       command.Reason
 	members      []*cluster.Claim // sorted by name
@@ -58,8 +58,8 @@ func (e *executedMove) saving(c *cluster.Claim) float64 {
 	return max(0, c.Price-e.after*c.Price/e.before)
 }
 
-// consolidation is the contract's word for the way in which the disruption of so many nodes saves money; empty for reasons that
-// are about something else.
+// consolidation is the contract's word for the way in which the disruption of so many nodes saves money; empty for
+// reasons that are about something else.
 func consolidation(r command.Reason, nodes int) string {
 	switch {
 	case r == command.Empty:
@@ -72,8 +72,8 @@ func consolidation(r command.Reason, nodes int) string {
 	return ""
 }
 
-// countDisrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what somebody
-// else asked for is no disruption.
+// countDisrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what
+// somebody else asked for is no disruption.
 func (m *metrics) countDisrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 	claim := s.Claim(c.Claim)
 	if claim == nil || !claim.Deleting.IsZero() || c.Reason == command.Requested {
@@ -83,7 +83,8 @@ func (m *metrics) countDisrupted(s *cluster.Snapshot, c command.DeleteClaim) {
 	if p := s.Pool(claim.Pool); p != nil && e.kind() != "" {
 		policy = snakeCase(string(p.Policy))
 	}
-	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel), terminationMode(claim)
+	reason, capacity, mode := reasonLabel(c.Reason), label(claim.Labels, cluster.CapacityTypeLabel),
+		terminationMode(claim)
 	switch i := claim.Interruption; {
 	case c.Reason == command.Interrupted && !i.Deadline.IsZero() && !i.Force:
 		mode = "eventual"

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// The end of an interrupted node is told with the contract's word, counted by the kind of the interruption, and is nobody's
-// decision.
+// The end of an interrupted node is told with the contract's word, counted by the kind of the interruption, and is
+// nobody's decision.
 func TestInterruptionIsTold(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -19,22 +19,27 @@ func TestInterruptionIsTold(t *testing.T) {
 		reason string
 		mode   string
 	}{
-		{cluster.Interruption{Kind: "SpotInterruption", Deadline: now.Add(time.Minute)}, "spot_interrupted", "eventual"},
+		{cluster.Interruption{Kind: "SpotInterruption", Deadline: now.Add(time.Minute)}, "spot_interrupted",
+			"eventual"},
 		{cluster.Interruption{Kind: "InstanceUnhealthy", Force: true}, "instance_unhealthy", "forceful"},
 		{cluster.Interruption{Kind: "InstanceStatus", Force: true}, "instance_status", "forceful"},
 		{cluster.Interruption{Kind: "SystemStatus", Force: true}, "system_status", "forceful"},
 		{cluster.Interruption{Kind: "EventStatus", Deadline: now.Add(time.Minute)}, "event_status", "eventual"},
 		{cluster.Interruption{Kind: "ScheduledChange", Deadline: now.Add(time.Minute)}, "scheduled_change", "eventual"},
-		{cluster.Interruption{Kind: "ReservationInterruption", Deadline: now.Add(time.Minute)}, "capacity_reservation_interrupted", "eventual"},
-		{cluster.Interruption{Kind: "InstanceStopping", Deadline: now.Add(time.Minute)}, "instance_stopped", "eventual"},
-		{cluster.Interruption{Kind: "InstanceTerminating", Deadline: now.Add(time.Minute)}, "instance_terminated", "eventual"},
+		{cluster.Interruption{Kind: "ReservationInterruption", Deadline: now.Add(time.Minute)},
+			"capacity_reservation_interrupted", "eventual"},
+		{cluster.Interruption{Kind: "InstanceStopping", Deadline: now.Add(time.Minute)}, "instance_stopped",
+			"eventual"},
+		{cluster.Interruption{Kind: "InstanceTerminating", Deadline: now.Add(time.Minute)}, "instance_terminated",
+			"eventual"},
 		{cluster.Interruption{Kind: "RebalanceRecommendation"}, "rebalance_recommendation", "graceful"},
 	} {
 		o, r, registry, _ := newObserver(&now)
 		s := leavingWorld(now, func(claim *cluster.Claim) {
 			claim.Deleting, claim.Interruption, claim.Move = time.Time{}, c.i, "interrupted-x"
 		})
-		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted, Message: "why", Deadline: c.i.Deadline}
+		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted, Message: "why",
+			Deadline: c.i.Deadline}
 		if c.i.Force {
 			out.Deadline = now
 		}
@@ -44,7 +49,8 @@ func TestInterruptionIsTold(t *testing.T) {
 		if !strings.Contains(got, want) || strings.Contains(got, "decisions_total{") {
 			t.Errorf("%s: no %s, or a decision, in\n%s", c.i.Kind, want, got)
 		}
-		if told := r.lines; !slices.Contains(told, "Warning NodeClaim/a TerminatingOnInterruption: Interrupted, why") || !slices.Contains(told, "Warning Node/a TerminatingOnInterruption: Interrupted, why") {
+		if told := r.lines; !slices.Contains(told, "Warning NodeClaim/a TerminatingOnInterruption: Interrupted, why") ||
+			!slices.Contains(told, "Warning Node/a TerminatingOnInterruption: Interrupted, why") {
 			t.Errorf("%s: events %q", c.i.Kind, told)
 		}
 	}

@@ -40,7 +40,8 @@ type foundMove struct {
 }
 
 // newLastSearch takes in a proposal; last is what the search before it came to, or nil.
-func newLastSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at time.Time, last *lastSearch) *lastSearch {
+func newLastSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration, at time.Time,
+	last *lastSearch) *lastSearch {
 	out := &lastSearch{at: at, took: took, truncated: p.Truncated, budgets: make(map[string]string)}
 	if last != nil {
 		out.earlierNotBegun = last.notBegun
@@ -48,7 +49,10 @@ func newLastSearch(s *cluster.Snapshot, p *disrupt.Proposal, took time.Duration,
 	for _, m := range p.Moves {
 		f := foundMove{Move: m}
 		f.nodes, f.pools = nodesAndPools(s, m.Claims)
-		f.dryRun = slices.ContainsFunc(f.pools, func(name string) bool { p := s.Pool(name); return p != nil && p.Overrides.DryRun })
+		f.dryRun = slices.ContainsFunc(f.pools, func(name string) bool {
+			p := s.Pool(name)
+			return p != nil && p.Overrides.DryRun
+		})
 		out.moves = append(out.moves, f)
 	}
 	for _, st := range p.Blocked {
@@ -79,7 +83,9 @@ func (ls *lastSearch) add(s *cluster.Snapshot, one blockedSince) {
 
 // since is since when the node has stayed for the same reason: now, unless it did already.
 func since(before []blockedSince, st *disrupt.BlockedNode, now time.Time) time.Time {
-	i, ok := slices.BinarySearchFunc(before, st.Claim, func(a blockedSince, claim string) int { return strings.Compare(a.Claim, claim) })
+	i, ok := slices.BinarySearchFunc(before, st.Claim, func(a blockedSince, claim string) int {
+		return strings.Compare(a.Claim, claim)
+	})
 	if ok && before[i].Reason == st.Reason {
 		return before[i].since
 	}

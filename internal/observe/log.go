@@ -18,14 +18,16 @@ func (o *Observer) logPlacement(p *plan.Plan, unplaced []unplacedPod, took time.
 		}
 	}
 	if nodes > 0 {
-		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "lower-bound", p.Placement.Bound, "duration", took.String())
+		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "lower-bound",
+			p.Placement.Bound, "duration", took.String())
 	}
 	for _, g := range o.events.groupUnplaced(unplaced) {
 		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.reason)
 	}
 }
 
-// logNotes writes what stands in the way of something. Notes come here once in a while, like the events that they became.
+// logNotes writes what stands in the way of something. Notes come here once in a while, like the events that they
+// became.
 func (o *Observer) logNotes(notes []cluster.Note) {
 	for _, n := range notes {
 		name := n.Name
@@ -44,7 +46,8 @@ func (o *Observer) logNotes(notes []cluster.Note) {
 // refused eviction that a disruption budget does its work. The latter is told once for each pod and cause.
 func (o *Observer) logFailed(out command.Outcome) {
 	if apierrors.IsConflict(out.Err) {
-		o.log.V(1).Info("command met a conflict and will be tried again", "command", out.Command.Key(), "reason", out.Err.Error())
+		o.log.V(1).Info("command met a conflict and will be tried again", "command", out.Command.Key(), "reason",
+			out.Err.Error())
 		return
 	}
 	if c, ok := out.Command.(command.Evict); ok && (out.Refused || refused(out.Err)) {
@@ -58,7 +61,8 @@ func (o *Observer) logFailed(out command.Outcome) {
 		o.log.V(1).Info("command failed again", "command", out.Command.Key(), "reason", out.Err.Error())
 		return
 	}
-	o.log.Error(out.Err, "command failed and will be tried again", append([]any{"command", out.Command.Key()}, object(out.Command)...)...)
+	o.log.Error(out.Err, "command failed and will be tried again", append([]any{"command", out.Command.Key()},
+		object(out.Command)...)...)
 }
 
 // refused reports whether the API server did not grant an eviction: its budget is used up, or there are several.

@@ -59,10 +59,12 @@ func (l *logLine) beginning(s *cluster.Snapshot, out command.Outcome, took time.
 	switch c := out.Command.(type) {
 	case command.CreateClaim:
 		l.about = append(l.about, inMove(c.Replaces)...)
-		l.info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types", len(typesOf(c)), "cheapest-price", c.Price)
+		l.info("created nodeclaim", "pods", len(c.Pods), "requests", s.Names.String(c.Requests), "instance-types",
+			len(typesOf(c)), "cheapest-price", c.Price)
 	case command.LaunchInstance:
 		if out.Refused {
-			l.info("the cloud refused to launch an instance", "reason", out.Refusal.Reason, "cause", out.Refusal.Message, "offerings", out.Unavailable)
+			l.info("the cloud refused to launch an instance", "reason", out.Refusal.Reason, "cause",
+				out.Refusal.Message, "offerings", out.Unavailable)
 			return
 		}
 		if len(out.Unavailable) > 0 {
@@ -108,7 +110,8 @@ func (l *logLine) status(c command.Command) {
 	}
 }
 
-// logCarriedOut writes that a move is carried out: what takes the place of its nodes is up, and it has been verified once more.
+// logCarriedOut writes that a move is carried out: what takes the place of its nodes is up, and it has been verified
+// once more.
 func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 	claim := s.Claim(c.Claim)
 	if claim == nil || claim.Move == "" || !claim.Deleting.IsZero() {
@@ -134,7 +137,8 @@ func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 		made = append(made, m.Name)
 	}
 	nodes, pools := nodesAndPools(s, claims)
-	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes", firstNames(nodes),
+	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes",
+		firstNames(nodes),
 		"node-count", len(claims), "pods", pods, "replacements", len(made), "new", firstNames(made)}
 	if saves(c.Reason) {
 		values = append(values, "saving-per-month", rounded((e.before-e.after)*hoursPerMonth))

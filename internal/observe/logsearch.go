@@ -44,7 +44,8 @@ func (m *metrics) scoreMoves(s *cluster.Snapshot, ls *lastSearch, totals disrupt
 			policy := string(part.pool.Policy)
 			m.considered.WithLabelValues("approved", part.pool.Name, policy).Inc()
 			if part.pool.Policy == cluster.Balanced {
-				m.score.WithLabelValues("approved", part.pool.Name, policy).Observe(totals[part.pool.Name].Score(part.saving, part.cost))
+				m.score.WithLabelValues("approved", part.pool.Name,
+					policy).Observe(totals[part.pool.Name].Score(part.saving, part.cost))
 			}
 		}
 	}
@@ -56,7 +57,8 @@ func (m *metrics) scoreMoves(s *cluster.Snapshot, ls *lastSearch, totals disrupt
 		}
 		m.considered.WithLabelValues("rejected", pool.Name, string(pool.Policy)).Inc()
 		if totals != nil {
-			m.score.WithLabelValues("rejected", pool.Name, string(pool.Policy)).Observe(totals[pool.Name].Score(st.Saving, disrupt.CostOf(s.PodsOn(st.Node))))
+			m.score.WithLabelValues("rejected", pool.Name,
+				string(pool.Policy)).Observe(totals[pool.Name].Score(st.Saving, disrupt.CostOf(s.PodsOn(st.Node))))
 		}
 	}
 }
@@ -108,7 +110,8 @@ func (o *Observer) logSearch(s *cluster.Snapshot, ls *lastSearch) {
 		ids = append(ids, m.ID)
 		o.log.V(1).Info("found a move", moveValues(s, &m.Move, true)...)
 	}
-	values := []any{"moves", len(ls.moves), "nodes", nodes, "replacements", replacements, "saving-per-month", rounded(ls.saving() * hoursPerMonth),
+	values := []any{"moves", len(ls.moves), "nodes", nodes, "replacements", replacements, "saving-per-month",
+		rounded(ls.saving() * hoursPerMonth),
 		"pods", pods, "stays", len(ls.blocked), "duration", ls.took.String()}
 	// Where budgets hold the moves back, the next searches find the same ones.
 	if len(ids) > 0 && o.events.recentLogs.learn("search", o.events.recentLogs.hash(strings.Join(ids, " "))) {
@@ -141,7 +144,8 @@ func (o *Observer) logBlocked(s *lastSearch, list []blockedSince) {
 	for i := range list {
 		st := &list[i]
 		if o.events.longLogs.learn(st.Claim, o.events.longLogs.hash(string(st.Reason)+st.Pod+st.PDB)) {
-			debug.Info("node stays", "NodeClaim", st.Claim, "Node", st.Node, "NodePool", st.pool, "reason", st.Reason, "detail", s.text(st))
+			debug.Info("node stays", "NodeClaim", st.Claim, "Node", st.Node, "NodePool", st.pool, "reason", st.Reason,
+				"detail", s.text(st))
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// metricFamily is a gauge whose series are worked out when they are asked for. The library's own constant metrics would copy
-// every label of every series; a cluster has tens of thousands of series that share nearly all of theirs.
+// metricFamily is a gauge whose series are worked out when they are asked for. The library's own constant metrics would
+// copy every label of every series; a cluster has tens of thousands of series that share nearly all of theirs.
 type metricFamily struct {
 	desc *prometheus.Desc
 	// at says where each label, in the order in which it was named, goes: series carry their labels sorted.

@@ -72,7 +72,8 @@ func (mk maker) summary(name, help string, labels ...string) *prometheus.Summary
 
 // durations are the bounds that the contract has for how long things take.
 func durations() []float64 {
-	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
+		1.25, 1.5, 1.75, 2,
 		2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600}
 }
 
@@ -90,18 +91,28 @@ func lifetimes() []float64 {
 
 func newMetrics(mk maker) *metrics {
 	m := &metrics{
-		scheduling: mk.histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the pending pods.", durations(), "controller").WithLabelValues(planner),
-		planning:   mk.histogram("tenon_plan_duration_seconds", "Time to make a plan.", prometheus.ExponentialBuckets(0.0005, 2, 18)).WithLabelValues(),
-		unschedulable: mk.gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be found.", "controller").
+		scheduling: mk.histogram("karpenter_scheduler_scheduling_duration_seconds", "Time to find places for the "+
+			"pending pods.", durations(), "controller").WithLabelValues(planner),
+		planning: mk.histogram("tenon_plan_duration_seconds", "Time to make a plan.",
+			prometheus.ExponentialBuckets(0.0005, 2, 18)).WithLabelValues(),
+		unschedulable: mk.gauge("karpenter_scheduler_unschedulable_pods_count", "Pods for which no place could be "+
+			"found.", "controller").
 			WithLabelValues(planner),
-		ignored:     mk.gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for.").WithLabelValues(),
-		placedPrice: mk.gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that had some, in dollars per hour.").WithLabelValues(),
-		boundPrice:  mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement could undercut, in dollars per hour.").WithLabelValues(),
-		orphans:     mk.gauge("tenon_orphan_instances", "Instances that no NodeClaim accounts for.").WithLabelValues(),
-		heldOrphans: mk.gauge("tenon_orphan_instances_held", "Those of them that are left alone until a person confirms that they may be ended.").WithLabelValues(),
-		deferred:    mk.gauge("tenon_placement_deferred_pods", "Pods that the last placement left to the next one, because there were more rules between pods than one takes on.").WithLabelValues(),
-		cut:         mk.counter("tenon_placement_cut_total", "Placements whose search for cheap nodes was brought to an end by its budget of steps.").WithLabelValues(),
-		commands:    mk.counter("tenon_commands_total", "Commands carried out, by kind and result.", "command", "result"),
+		ignored: mk.gauge("karpenter_scheduler_ignored_pods_count", "Pods that ask for what can't be planned for.").
+			WithLabelValues(),
+		placedPrice: mk.gauge("tenon_placement_price_per_hour", "Price of the new nodes of the last placement that "+
+			"had some, in dollars per hour.").WithLabelValues(),
+		boundPrice: mk.gauge("tenon_placement_bound_per_hour", "A price that no choice of nodes for that placement "+
+			"could undercut, in dollars per hour.").WithLabelValues(),
+		orphans: mk.gauge("tenon_orphan_instances", "Instances that no NodeClaim accounts for.").WithLabelValues(),
+		heldOrphans: mk.gauge("tenon_orphan_instances_held", "Those of them that are left alone until a person "+
+			"confirms that they may be ended.").WithLabelValues(),
+		deferred: mk.gauge("tenon_placement_deferred_pods", "Pods that the last placement left to the next one, "+
+			"because there were more rules between pods than one takes on.").WithLabelValues(),
+		cut: mk.counter("tenon_placement_cut_total", "Placements whose search for cheap nodes was brought to "+
+			"an end by its budget of steps.").WithLabelValues(),
+		commands: mk.counter("tenon_commands_total", "Commands carried out, by kind and result.",
+			"command", "result"),
 	}
 	m.breakdowns = newFailureMetrics(mk)
 	m.addClaims(mk)
@@ -112,52 +123,81 @@ func newMetrics(mk maker) *metrics {
 }
 
 func (m *metrics) addClaims(mk maker) {
-	m.claimsCreated = mk.counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool", "min_values_relaxed")
-	m.claimsTerminated = mk.counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool", "capacity_type", "zone")
-	m.claimsDisrupted = mk.counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a reason of ours.", disruptedLabels()...)
-	m.claimsUnhealthy = mk.counter("karpenter_nodeclaims_unhealthy_disrupted_total", "NodeClaims that were deleted because their node was beyond repair, by the condition that said so.",
+	m.claimsCreated = mk.counter("karpenter_nodeclaims_created_total", "NodeClaims created.", "reason", "nodepool",
+		"min_values_relaxed")
+	m.claimsTerminated = mk.counter("karpenter_nodeclaims_terminated_total", "NodeClaims that are gone.", "nodepool",
+		"capacity_type", "zone")
+	m.claimsDisrupted = mk.counter("karpenter_nodeclaims_disrupted_total", "NodeClaims that were deleted for a "+
+		"reason of ours.", disruptedLabels()...)
+	m.claimsUnhealthy = mk.counter("karpenter_nodeclaims_unhealthy_disrupted_total", "NodeClaims that were deleted "+
+		"because their node was beyond repair, by the condition that said so.",
 		"condition", "nodepool", "capacity_type", "image_id", "termination_mode")
-	m.claimEnd = mk.histogram("karpenter_nodeclaims_termination_duration_seconds", "Time from the deletion of a NodeClaim until it was gone.", prometheus.ExponentialBuckets(1, 2, 12), "nodepool")
-	m.instanceEnd = mk.histogram("karpenter_nodeclaims_instance_termination_duration_seconds", "Time that the cloud took to end an instance.", prometheus.ExponentialBuckets(1, 2, 11), "nodepool")
+	m.claimEnd = mk.histogram("karpenter_nodeclaims_termination_duration_seconds", "Time from the deletion of a "+
+		"NodeClaim until it was gone.", prometheus.ExponentialBuckets(1, 2, 12), "nodepool")
+	m.instanceEnd = mk.histogram("karpenter_nodeclaims_instance_termination_duration_seconds", "Time that the cloud "+
+		"took to end an instance.", prometheus.ExponentialBuckets(1, 2, 11), "nodepool")
 }
 
 func (m *metrics) addNodes(mk maker) {
 	m.nodesCreated = mk.counter("karpenter_nodes_created_total", "Nodes that joined.", "nodepool", "zone")
 	m.nodesTerminated = mk.counter("karpenter_nodes_terminated_total", "Nodes that are gone.", "nodepool", "zone")
-	m.nodesDrained = mk.counter("karpenter_nodes_drained_total", "Nodes that all pods have left before their end.", "nodepool")
-	m.nodeEnd = mk.summary("karpenter_nodes_termination_duration_seconds", "Time from the deletion of a Node until it was gone.", "nodepool")
-	m.nodeLifetime = mk.histogram("karpenter_nodes_lifetime_duration_seconds", "Age that Nodes reached.", lifetimes(), "nodepool")
+	m.nodesDrained = mk.counter("karpenter_nodes_drained_total", "Nodes that all pods have left before their end.",
+		"nodepool")
+	m.nodeEnd = mk.summary("karpenter_nodes_termination_duration_seconds", "Time from the deletion of a Node until "+
+		"it was gone.", "nodepool")
+	m.nodeLifetime = mk.histogram("karpenter_nodes_lifetime_duration_seconds", "Age that Nodes reached.", lifetimes(),
+		"nodepool")
 }
 
 func (m *metrics) addPods(mk maker) {
-	m.evictions = mk.counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the API server's answer.", "code")
-	m.podsDrained = mk.counter("karpenter_pods_drained_total", "Pods that were made to leave a node, by the reason for its end.", "reason")
-	m.podsDisrupted = mk.counter("karpenter_pods_disruption_initiated_total", "Pods that need another place because their NodeClaim was deleted for a reason of ours.", disruptedLabels()...)
-	m.startup = mk.summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was ready.").WithLabelValues()
-	m.bound = mk.histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
-	m.provisioningStartup = mk.histogram("karpenter_pods_provisioning_startup_duration_seconds", "Time from when a place was found for a pod until it was ready.", durations()).WithLabelValues()
-	m.provisioningBound = mk.histogram("karpenter_pods_provisioning_bound_duration_seconds", "Time from when a place was found for a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
-	m.decision = mk.histogram("karpenter_pods_scheduling_decision_duration_seconds", "Time from when a pod was seen to need a place until it was first planned for.", durations()).WithLabelValues()
+	m.evictions = mk.counter("karpenter_pods_eviction_requests_total", "Evictions asked for, by the status of the "+
+		"API server's answer.", "code")
+	m.podsDrained = mk.counter("karpenter_pods_drained_total", "Pods that were made to leave a node, by the reason "+
+		"for its end.", "reason")
+	m.podsDisrupted = mk.counter("karpenter_pods_disruption_initiated_total", "Pods that need another place because "+
+		"their NodeClaim was deleted for a reason of ours.", disruptedLabels()...)
+	m.startup = mk.summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was "+
+		"ready.").WithLabelValues()
+	m.bound = mk.histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was "+
+		"bound.", durations(), "dynamic_resources").WithLabelValues("false")
+	m.provisioningStartup = mk.histogram("karpenter_pods_provisioning_startup_duration_seconds",
+		"Time from when a place was found for a pod until it was ready.", durations()).WithLabelValues()
+	m.provisioningBound = mk.histogram("karpenter_pods_provisioning_bound_duration_seconds", "Time from when a place "+
+		"was found for a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
+	m.decision = mk.histogram("karpenter_pods_scheduling_decision_duration_seconds", "Time from when a pod was seen "+
+		"to need a place until it was first planned for.", durations()).WithLabelValues()
 }
 
 func (m *metrics) addDisruption(mk maker) {
 	kinds := []string{"decision", "reason", "consolidation_type"}
-	m.decisions = mk.counter("karpenter_voluntary_disruption_decisions_total", "Nodes that it was decided to disrupt.", kinds...)
-	m.decisionsByPool = mk.counter("karpenter_voluntary_disruption_decisions_by_nodepool_total", "Nodes of a NodePool that it was decided to disrupt.", append([]string{"nodepool"}, kinds...)...)
-	m.decisionsFailed = mk.counter("karpenter_voluntary_disruption_queue_failures_total", "Tries to carry out such a decision that failed.", kinds...)
-	m.invalid = mk.counter("karpenter_voluntary_disruption_failed_validations_total", "Nodes that were fenced and opened again, because they were needed after all.", "consolidation_type")
-	m.evaluation = mk.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds", "Time to look for nodes to disrupt.", durations(), "reason", "consolidation_type")
-	timeouts := mk.counter("karpenter_voluntary_disruption_consolidation_timeouts_total", "Searches that were cut short by their budget of steps.", "consolidation_type")
+	m.decisions = mk.counter("karpenter_voluntary_disruption_decisions_total", "Nodes that it was decided to disrupt.",
+		kinds...)
+	m.decisionsByPool = mk.counter("karpenter_voluntary_disruption_decisions_by_nodepool_total",
+		"Nodes of a NodePool that it was decided to disrupt.", append([]string{"nodepool"}, kinds...)...)
+	m.decisionsFailed = mk.counter("karpenter_voluntary_disruption_queue_failures_total", "Tries to carry out such a "+
+		"decision that failed.", kinds...)
+	m.invalid = mk.counter("karpenter_voluntary_disruption_failed_validations_total", "Nodes that were fenced and "+
+		"opened again, because they were needed after all.", "consolidation_type")
+	m.evaluation = mk.histogram("karpenter_voluntary_disruption_decision_evaluation_duration_seconds",
+		"Time to look for nodes to disrupt.", durations(), "reason", "consolidation_type")
+	timeouts := mk.counter("karpenter_voluntary_disruption_consolidation_timeouts_total", "Searches that were cut "+
+		"short by their budget of steps.", "consolidation_type")
 	for _, kind := range []string{"single", "multi"} {
 		m.searchCut = timeouts.WithLabelValues(kind) // the last: a search looks at many nodes at once
 	}
 	balance := []string{"decision", "nodepool", "policy"}
-	m.considered = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have rejected because the policy Balanced forbids them.", balance...)
-	m.score = mk.histogram("karpenter_consolidation_score", "Score of moves of NodePools with the policy Balanced.", []float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, balance...)
-	m.moves = mk.counter("tenon_disruption_moves_total", "Disruptions by reason and by what became of them.", "reason", "step", "why")
-	m.saved = mk.counter("tenon_consolidation_saving_per_hour_total", "What consolidation has made the cluster cheaper, in dollars per hour, summed up over all nodes that have gone.", "nodepool", "reason")
-	m.savingEvictions = mk.counter("tenon_consolidation_evictions_total", "Pods that were evicted to save money.", "nodepool")
-	m.searching = mk.histogram("tenon_consolidation_search_duration_seconds", "Time to look at every node for a cheaper way to run its pods.", prometheus.ExponentialBuckets(0.001, 2, 16)).WithLabelValues()
+	m.considered = mk.counter("karpenter_consolidation_moves_total", "Moves that searches have found, or have "+
+		"rejected because the policy Balanced forbids them.", balance...)
+	m.score = mk.histogram("karpenter_consolidation_score", "Score of moves of NodePools with the policy Balanced.",
+		[]float64{0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10}, balance...)
+	m.moves = mk.counter("tenon_disruption_moves_total", "Disruptions by reason and by what became of them.", "reason",
+		"step", "why")
+	m.saved = mk.counter("tenon_consolidation_saving_per_hour_total", "What consolidation has made the cluster "+
+		"cheaper, in dollars per hour, summed up over all nodes that have gone.", "nodepool", "reason")
+	m.savingEvictions = mk.counter("tenon_consolidation_evictions_total", "Pods that were evicted to save money.",
+		"nodepool")
+	m.searching = mk.histogram("tenon_consolidation_search_duration_seconds", "Time to look at every node for a "+
+		"cheaper way to run its pods.", prometheus.ExponentialBuckets(0.001, 2, 16)).WithLabelValues()
 }
 
 func disruptedLabels() []string {
@@ -166,7 +206,8 @@ func disruptedLabels() []string {
 
 // addBuild shows what was built, by whom and for what.
 func addBuild(mk maker, version, commit string) {
-	mk.gauge("karpenter_build_info", "Always 1; its labels say what this program was built from.", "version", "goversion", "goarch", "commit").
+	mk.gauge("karpenter_build_info", "Always 1; its labels say what this program was built from.", "version",
+		"goversion", "goarch", "commit").
 		WithLabelValues(version, runtime.Version(), runtime.GOARCH, commit).Set(1)
 }
 

@@ -36,7 +36,8 @@ func series(t *testing.T, registry *prometheus.Registry, prefix string) string {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
-			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()) + float64(m.GetSummary().GetSampleCount())
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount()) +
+				float64(m.GetSummary().GetSampleCount())
 			fmt.Fprintf(&b, "%s{%s} %v\n", f.GetName(), strings.Join(labels, ","), value)
 		}
 	}
@@ -45,12 +46,14 @@ func series(t *testing.T, registry *prometheus.Registry, prefix string) string {
 
 // ended is a world with a node and its claim, both ours.
 func ended() *cluster.Snapshot {
-	labels := cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: "spot", cluster.ZoneLabel: "z1", cluster.PoolLabel: "default"})
+	labels := cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: "spot", cluster.ZoneLabel: "z1",
+		cluster.PoolLabel: "default"})
 	return (&cluster.Snapshot{
-		Names:  &resource.Names{},
-		Pools:  []*cluster.Pool{{Name: "default", Policy: cluster.WhenEmptyOrUnderutilized}},
-		Claims: []*cluster.Claim{{Name: "a", UID: "u", Pool: "default", ProviderID: "p", Finalized: true, Labels: labels}},
-		Nodes:  []*cluster.Node{{Name: "a", UID: "n", ProviderID: "p", Finalized: true, Labels: labels}},
+		Names: &resource.Names{},
+		Pools: []*cluster.Pool{{Name: "default", Policy: cluster.WhenEmptyOrUnderutilized}},
+		Claims: []*cluster.Claim{{Name: "a", UID: "u", Pool: "default", ProviderID: "p", Finalized: true,
+			Labels: labels}},
+		Nodes: []*cluster.Node{{Name: "a", UID: "n", ProviderID: "p", Finalized: true, Labels: labels}},
 	}).Seal()
 }
 
@@ -61,8 +64,10 @@ func TestMetricsKeepTheContractsLabels(t *testing.T) {
 	s.Nodes[0].Created = now.Add(-time.Minute)
 	o.Planned(s, &plan.Plan{Provisioned: true}, time.Millisecond)
 	for _, c := range []command.Command{
-		command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned}, command.Register{Claim: "a", Node: "a"},
-		command.DeleteClaim{Claim: "a", Reason: command.Empty}, command.Release{Claim: "a", Node: "a"}, command.Evict{UID: "x"},
+		command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned}, command.Register{Claim: "a",
+			Node: "a"},
+		command.DeleteClaim{Claim: "a", Reason: command.Empty}, command.Release{Claim: "a", Node: "a"},
+		command.Evict{UID: "x"},
 	} {
 		o.Done(s, command.Outcome{Command: c}, 0)
 	}
@@ -82,8 +87,9 @@ karpenter_scheduler_scheduling_duration_seconds{controller=provisioner} 1
 karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 0
 karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 0
 `,
-		"karpenter_pods_e":   "karpenter_pods_eviction_requests_total{code=200} 1\n",
-		"karpenter_cluster_": "karpenter_cluster_state_node_count{} 1\nkarpenter_cluster_state_synced{} 1\nkarpenter_cluster_state_unsynced_time_seconds{} 0\n",
+		"karpenter_pods_e": "karpenter_pods_eviction_requests_total{code=200} 1\n",
+		"karpenter_cluster_": "karpenter_cluster_state_node_count{} 1\nkarpenter_cluster_state_synced{} " +
+			"1\nkarpenter_cluster_state_unsynced_time_seconds{} 0\n",
 	} {
 		if got := series(t, registry, prefix); got != want {
 			t.Errorf("%s*:\n%swant:\n%s", prefix, got, want)
@@ -112,7 +118,8 @@ func TestLimitsAndUsage(t *testing.T) {
 karpenter_nodepools_limit{nodepool=default,resource_type=ephemeral_storage} 1.073741824e+09
 karpenter_nodepools_limit{nodepool=default,resource_type=nodes} 7
 `},
-		{cluster.Limits{HasNodes: true, Nodes: 8}, "karpenter_nodepools_limit{nodepool=default,resource_type=nodes} 8\n"},
+		{cluster.Limits{HasNodes: true, Nodes: 8},
+			"karpenter_nodepools_limit{nodepool=default,resource_type=nodes} 8\n"},
 		{cluster.Limits{}, ""},
 	}
 	for i, step := range steps {
@@ -142,7 +149,8 @@ func TestRepeatsAreNotCounted(t *testing.T) {
 	s.Claims[0].Conditions = []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}}
 	for _, out := range []command.Outcome{
 		{Command: command.CreateClaim{Name: "a", Pool: "default"}},
-		{Command: command.CreateClaim{Name: "b", Pool: "default"}, Writes: []command.Write{{Kind: command.KindClaim, Name: "b"}}},
+		{Command: command.CreateClaim{Name: "b", Pool: "default"}, Writes: []command.Write{{Kind: command.KindClaim,
+			Name: "b"}}},
 		{Command: command.Register{Claim: "a", Node: "a"}},
 		{Command: command.DeleteClaim{Claim: "a", Reason: command.Empty}},
 		{Command: command.Release{Claim: "a", Node: "a"}},
@@ -164,9 +172,11 @@ func TestDisruptedLabels(t *testing.T) {
 		change func(*cluster.Claim)
 		want   string
 	}{
-		{command.Empty, grace(time.Hour), "consolidation_policy=when_empty_or_underutilized,nodepool=default,reason=empty,termination_mode=eventual"},
+		{command.Empty, grace(time.Hour),
+			"consolidation_policy=when_empty_or_underutilized,nodepool=default,reason=empty,termination_mode=eventual"},
 		{command.Empty, grace(0), "reason=empty,termination_mode=forceful"},
-		{command.InsufficientCapacity, nil, "consolidation_policy=,nodepool=default,reason=insufficient_capacity,termination_mode=graceful"},
+		{command.InsufficientCapacity, nil,
+			"consolidation_policy=,nodepool=default,reason=insufficient_capacity,termination_mode=graceful"},
 		{command.ClassNotReady, nil, "reason=nodeclass_not_ready"},
 		{command.LaunchTimeout, nil, "reason=launch_timeout"},
 		{command.RegistrationTimeout, nil, "reason=registration_timeout"},
@@ -193,7 +203,8 @@ func TestEvictionsAreCountedByStatus(t *testing.T) {
 	for _, out := range []command.Outcome{
 		{Command: command.Evict{}},
 		{Command: command.Evict{}, Err: fmt.Errorf("evicting: %w", apierrors.NewTooManyRequests("budget", 1))},
-		{Command: command.Evict{}, Err: fmt.Errorf("evicting: %w", apierrors.NewInternalError(errors.New("two budgets")))},
+		{Command: command.Evict{}, Err: fmt.Errorf("evicting: %w",
+			apierrors.NewInternalError(errors.New("two budgets")))},
 		{Command: command.Evict{}, Err: errors.New("connection refused")},
 		{Command: command.Evict{Delete: true}},
 	} {
@@ -206,7 +217,8 @@ func TestEvictionsAreCountedByStatus(t *testing.T) {
 	}
 }
 
-// What a provider decides about its nodes is on their series, too, by the last part of the label's key, as dashboards ask for it.
+// What a provider decides about its nodes is on their series, too, by the last part of the label's key, as dashboards
+// ask for it.
 func TestNodeSeriesCarryTheProvidersLabels(t *testing.T) {
 	now := time.Now()
 	registry := prometheus.NewRegistry()
@@ -214,11 +226,13 @@ func TestNodeSeriesCarryTheProvidersLabels(t *testing.T) {
 		ClusterState: true,
 		NodeClasses:  []schema.GroupVersionKind{{Group: "cloud.example", Kind: "BoxClass"}},
 		// The last three are told already: which class a node has is not, and a name can stand only once.
-		NodeLabels: []string{"cloud.example/instance-family", "topology.cloud.example/zone-id", "cloud.example/boxclass", corev1.LabelWindowsBuild, "cloud.example/zone"},
+		NodeLabels: []string{"cloud.example/instance-family", "topology.cloud.example/zone-id",
+			"cloud.example/boxclass", corev1.LabelWindowsBuild, "cloud.example/zone"},
 	})
 	s := ended()
 	s.Nodes[0].Created = now.Add(-time.Minute)
-	s.Nodes[0].Labels = cluster.LabelsOf(map[string]string{cluster.PoolLabel: "default", cluster.ZoneLabel: "z1", "cloud.example/instance-family": "m5",
+	s.Nodes[0].Labels = cluster.LabelsOf(map[string]string{cluster.PoolLabel: "default", cluster.ZoneLabel: "z1",
+		"cloud.example/instance-family":  "m5",
 		"topology.cloud.example/zone-id": "id1", "cloud.example/boxclass": "c", "cloud.example/zone": "other"})
 	o.Planned(s.Seal(), &plan.Plan{}, time.Millisecond)
 	want := "karpenter_nodes_current_lifetime_seconds{arch=,capacity_type=,instance_family=m5,instance_type=,managed=true,node_name=a,nodepool=default,os=,phase=,region=,windows_build=,zone=z1,zone_id=id1} 60\n"

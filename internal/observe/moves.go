@@ -24,7 +24,8 @@ const (
 	consolidationApproved  = "ConsolidationApproved"
 )
 
-// tellMoves tells what a plan decides about moves: which begin, which are given up, and which would be made if it were no dry run.
+// tellMoves tells what a plan decides about moves: which begin, which are given up, and which would be made if it were
+// no dry run.
 func (o *Observer) tellMoves(s *cluster.Snapshot, p *plan.Plan) {
 	totals := sync.OnceValue(func() disrupt.PoolTotals { return disrupt.NewPoolTotals(s) }) // it goes through all pods
 	for _, m := range begunMoves(s, p) {
@@ -93,10 +94,12 @@ func (o *Observer) givenUp(s *cluster.Snapshot, g *disrupt.GivenUp) {
 	if !started {
 		message, step = "disruption can't begin", "blocked"
 	}
-	o.log.Info(message, "move", g.ID, "reason", g.Reason, "nodepools", pools, "nodes", firstNames(nodes), "node-count", len(g.Claims), "why", g.BlockReason, "detail", text)
+	o.log.Info(message, "move", g.ID, "reason", g.Reason, "nodepools", pools, "nodes", firstNames(nodes), "node-count",
+		len(g.Claims), "why", g.BlockReason, "detail", text)
 	o.metrics.moves.WithLabelValues(reasonLabel(g.Reason), step, string(g.BlockReason)).Inc()
 	if late := countLate(s, g.ID); g.BlockReason == disrupt.ReplacementsLate && late > 0 {
-		o.metrics.decisionsFailed.WithLabelValues("replace", reasonLabel(g.Reason), consolidation(g.Reason, len(g.Claims))).Add(float64(late))
+		o.metrics.decisionsFailed.WithLabelValues("replace", reasonLabel(g.Reason), consolidation(g.Reason,
+			len(g.Claims))).Add(float64(late))
 	}
 	o.events.tellGivenUp(s, g, text, started)
 }
@@ -112,8 +115,8 @@ func countLate(s *cluster.Snapshot, move string) int {
 	return count
 }
 
-// moveValues are the facts about a move for the log. What comes of one that is not for money's sake is only known when it
-// has been verified.
+// moveValues are the facts about a move for the log. What comes of one that is not for money's sake is only known when
+// it has been verified.
 func moveValues(s *cluster.Snapshot, m *disrupt.Move, known bool) []any {
 	nodes, pools := nodesAndPools(s, m.Claims)
 	out := []any{"move", m.ID, "command", decision(len(m.Bins) > 0 || !known), "reason", m.Reason, "nodepools", pools,
@@ -154,7 +157,8 @@ func (e *events) tellBegun(s *cluster.Snapshot, m *disrupt.Move, totals func() d
 		if total.Price <= 0 || total.Cost <= 0 {
 			continue
 		}
-		text := fmt.Sprintf("Consolidation is worth it: it saves %.1f%% of the NodePool's price and disturbs %.1f%% of what runs there, which is a score of %.2f",
+		text := fmt.Sprintf("Consolidation is worth it: it saves %.1f%% of the NodePool's price and disturbs %.1f%% "+
+			"of what runs there, which is a score of %.2f",
 			100*part.saving/total.Price, 100*part.cost/total.Cost, total.Score(part.saving, part.cost))
 		if len(m.Claims) == 1 {
 			e.tellBoth(s, m.Claims[0], consolidationApproved, text)

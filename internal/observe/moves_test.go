@@ -27,7 +27,8 @@ func leavingWorld(now time.Time, change func(*cluster.Claim)) *cluster.Snapshot 
 	c, n := s.Claims[0], s.Nodes[0]
 	c.Deleting, n.Deleting, n.Created = now.Add(-20*time.Second), now.Add(-20*time.Second), now.Add(-2*time.Hour)
 	class := &cluster.PodClass{Requests: resource.Vector{resource.Pods: 1}}
-	s.Pods = []*cluster.Pod{{UID: "1", Namespace: "ns", Name: "p", Node: "a", Owner: "o", Class: class}, {UID: "2", Node: "a", Owner: "d", Daemon: true, Class: class}}
+	s.Pods = []*cluster.Pod{{UID: "1", Namespace: "ns", Name: "p", Node: "a", Owner: "o", Class: class},
+		{UID: "2", Node: "a", Owner: "d", Daemon: true, Class: class}}
 	if change != nil {
 		change(c)
 	}
@@ -47,34 +48,53 @@ func TestActsMoveTheirMetrics(t *testing.T) {
 		out    command.Outcome
 		want   string
 	}{
-		"a node is drained": {nil, command.Outcome{Command: command.SetClaim{Claim: "a", Conditions: []cluster.Condition{condition(cluster.Drained, "", now)}}},
+		"a node is drained": {nil, command.Outcome{Command: command.SetClaim{Claim: "a",
+			Conditions: []cluster.Condition{condition(cluster.Drained, "", now)}}},
 			"karpenter_nodes_drained_total{nodepool=default} 1"},
 		"a pod is evicted": {func(c *cluster.Claim) {
 			c.Conditions = []cluster.Condition{condition(cluster.DisruptionReason, "Empty", now)}
 		},
 			command.Outcome{Command: command.Evict{Node: "a"}}, "karpenter_pods_drained_total{reason=Empty} 1"},
-		"a pod is deleted": {nil, command.Outcome{Command: command.Evict{Node: "a", Delete: true}}, "karpenter_pods_drained_total{reason=Forceful Termination} 1"},
+		"a pod is deleted": {nil, command.Outcome{Command: command.Evict{Node: "a", Delete: true}},
+			"karpenter_pods_drained_total{reason=Forceful Termination} 1"},
 		"the cloud has ended the instance": {func(c *cluster.Claim) {
 			c.Conditions = []cluster.Condition{condition(cluster.InstanceTerminating, "", now.Add(-time.Second))}
-		}, command.Outcome{Command: command.Terminate{Claim: "a"}, InstanceGone: true}, "karpenter_nodeclaims_instance_termination_duration_seconds{nodepool=default} 1"},
-		"the claim is gone":        {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}}, "karpenter_nodeclaims_termination_duration_seconds{nodepool=default} 1"},
-		"the node is gone":         {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}}, "karpenter_nodes_lifetime_duration_seconds{nodepool=default} 1"},
-		"a pod has to move":        {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}}, "karpenter_pods_disruption_initiated_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=expired,termination_mode=graceful} 1"},
-		"an instance is missing":   {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.InstanceMissing}}, "karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=garbage_collected,termination_mode=graceful} 1"},
-		"a static pool has shrunk": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.ScaledDown}}, "reason=scaled_down,"},
-		"it never got ready":       {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.InitializationTimeout}}, "reason=initialization_timeout,"},
-		"a node is beyond repair":  {alive, command.Outcome{Command: unhealthy}, "karpenter_nodeclaims_unhealthy_disrupted_total{capacity_type=spot,condition=ready,image_id=,nodepool=default,termination_mode=forceful} 1"},
-		"repair is a decision":     {alive, command.Outcome{Command: unhealthy}, "karpenter_voluntary_disruption_decisions_total{consolidation_type=,decision=delete,reason=unhealthy} 1"},
-		"emptiness is a decision":  {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.Empty}}, "karpenter_voluntary_disruption_decisions_by_nodepool_total{consolidation_type=empty,decision=delete,nodepool=default,reason=empty} 1"},
-		"a decision fails":         {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: command.Empty}, Err: errors.New("boom")}, "karpenter_voluntary_disruption_queue_failures_total{consolidation_type=empty,decision=delete,reason=empty} 1"},
-		"a decision is taken back": {alive, command.Outcome{Command: command.Unfence{Claim: "a", Node: "a"}}, "karpenter_voluntary_disruption_failed_validations_total{consolidation_type=empty} 1"},
-		"minValues were relaxed":   {nil, command.Outcome{Command: command.CreateClaim{Name: "b", Pool: "default", Reason: command.Provisioned, Relaxed: true}}, "karpenter_nodeclaims_created_total{min_values_relaxed=true,nodepool=default,reason=provisioned} 1"},
+		}, command.Outcome{Command: command.Terminate{Claim: "a"}, InstanceGone: true},
+			"karpenter_nodeclaims_instance_termination_duration_seconds{nodepool=default} 1"},
+		"the claim is gone": {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}},
+			"karpenter_nodeclaims_termination_duration_seconds{nodepool=default} 1"},
+		"the node is gone": {nil, command.Outcome{Command: command.Release{Claim: "a", Node: "a"}},
+			"karpenter_nodes_lifetime_duration_seconds{nodepool=default} 1"},
+		"a pod has to move": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.Expired}}, "karpenter_pods_disruption_initiated_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=expired,termination_mode=graceful} 1"},
+		"an instance is missing": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.InstanceMissing}},
+			"karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=garbage_collected,termination_mode=graceful} 1"},
+		"a static pool has shrunk": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.ScaledDown}}, "reason=scaled_down,"},
+		"it never got ready": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.InitializationTimeout}}, "reason=initialization_timeout,"},
+		"a node is beyond repair": {alive, command.Outcome{Command: unhealthy},
+			"karpenter_nodeclaims_unhealthy_disrupted_total{capacity_type=spot,condition=ready,image_id=,nodepool=default,termination_mode=forceful} 1"},
+		"repair is a decision": {alive, command.Outcome{Command: unhealthy},
+			"karpenter_voluntary_disruption_decisions_total{consolidation_type=,decision=delete,reason=unhealthy} 1"},
+		"emptiness is a decision": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.Empty}}, "karpenter_voluntary_disruption_decisions_by_nodepool_total{consolidation_type=empty,decision=delete,nodepool=default,reason=empty} 1"},
+		"a decision fails": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
+			Reason: command.Empty}, Err: errors.New("boom")},
+			"karpenter_voluntary_disruption_queue_failures_total{consolidation_type=empty,decision=delete,reason=empty} 1"},
+		"a decision is taken back": {alive, command.Outcome{Command: command.Unfence{Claim: "a", Node: "a"}},
+			"karpenter_voluntary_disruption_failed_validations_total{consolidation_type=empty} 1"},
+		"minValues were relaxed": {nil, command.Outcome{Command: command.CreateClaim{Name: "b", Pool: "default",
+			Reason: command.Provisioned, Relaxed: true}},
+			"karpenter_nodeclaims_created_total{min_values_relaxed=true,nodepool=default,reason=provisioned} 1"},
 	} {
 		o, _, registry, _ := newObserver(&now)
 		s := leavingWorld(now, c.change)
 		before := series(t, registry, "karpenter_")
 		o.Done(s, c.out, 0)
-		if after := series(t, registry, "karpenter_"); strings.Contains(before, c.want) || !strings.Contains(after, c.want) {
+		if after := series(t, registry, "karpenter_"); strings.Contains(before, c.want) ||
+			!strings.Contains(after, c.want) {
 			t.Errorf("%s: no %s in\n%s", name, c.want, after)
 		}
 	}
@@ -99,7 +119,8 @@ func TestADrainThatNeededNoTimeIsCountedOnce(t *testing.T) {
 
 // pending is a world with pods, all of one class, that are as the test says.
 func pending(pods ...*cluster.Pod) *cluster.Snapshot {
-	class := &cluster.PodClass{Requests: resource.Vector{resource.Pods: 1}, Terms: []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only("z1"))}}
+	class := &cluster.PodClass{Requests: resource.Vector{resource.Pods: 1},
+		Terms: []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only("z1"))}}
 	for _, p := range pods {
 		p.Class, p.Namespace = class, "ns"
 	}
@@ -123,17 +144,22 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 	o.Planned(pending(old), &plan.Plan{}, 0)
 
 	now = start.Add(2 * time.Second)
-	fresh := &cluster.Pod{UID: "1", Name: "new", Created: start.Add(time.Second), Unschedulable: true, UnschedulableSince: now}
+	fresh := &cluster.Pod{UID: "1", Name: "new", Created: start.Add(time.Second), Unschedulable: true,
+		UnschedulableSince: now}
 	s := pending(old, fresh)
 	o.Planned(s, &plan.Plan{}, 0)
 	now = start.Add(3 * time.Second)
-	expect("waits", "karpenter_scheduler_queue_depth{controller=provisioner,scheduling_id=} 1", "karpenter_pods_unbound_time_seconds{dynamic_resources=false,name=new,namespace=ns} 2",
-		"karpenter_pods_provisioning_scheduling_undecided_time_seconds{name=new,namespace=ns} 1", "karpenter_scheduler_pending_pods_by_effective_zone_count{controller=provisioner,zone=z1} 1")
+	expect("waits", "karpenter_scheduler_queue_depth{controller=provisioner,scheduling_id=} 1",
+		"karpenter_pods_unbound_time_seconds{dynamic_resources=false,name=new,namespace=ns} 2",
+		"karpenter_pods_provisioning_scheduling_undecided_time_seconds{name=new,namespace=ns} 1",
+		"karpenter_scheduler_pending_pods_by_effective_zone_count{controller=provisioner,zone=z1} 1")
 
 	o.Planned(s, &plan.Plan{Provisioned: true, Now: start.Add(time.Second)}, 0) // a plan that did not know of it
 	expect("is not known to the plan", "karpenter_pods_scheduling_decision_duration_seconds{} 0")
-	o.Planned(s, &plan.Plan{Provisioned: true, Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{Pod: fresh}}}}, 0)
-	expect("finds no place", "karpenter_pods_scheduling_decision_duration_seconds{} 1", "karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 1")
+	o.Planned(s, &plan.Plan{Provisioned: true,
+		Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{Pod: fresh}}}}, 0)
+	expect("finds no place", "karpenter_pods_scheduling_decision_duration_seconds{} 1",
+		"karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 1")
 	if got := series(t, registry, "karpenter_pods_provisioning_un"); got != "" {
 		t.Errorf("counted as placed:\n%s", got)
 	}
@@ -143,19 +169,24 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 
 	bound := &cluster.Pod{UID: "1", Name: "new", Created: fresh.Created, Node: "n"}
 	o.Planned(pending(old, bound), &plan.Plan{}, 0)
-	expect("is bound", "karpenter_pods_bound_duration_seconds{dynamic_resources=false} 1", "karpenter_pods_provisioning_bound_duration_seconds{dynamic_resources=false} 1", "karpenter_pods_unstarted_time_seconds{name=new,namespace=ns} 4")
+	expect("is bound", "karpenter_pods_bound_duration_seconds{dynamic_resources=false} 1",
+		"karpenter_pods_provisioning_bound_duration_seconds{dynamic_resources=false} 1",
+		"karpenter_pods_unstarted_time_seconds{name=new,namespace=ns} 4")
 	for range 3 { // ready, not ready, ready: only the first counts
 		ready := &cluster.Pod{UID: "1", Name: "new", Created: fresh.Created, Node: "n", Ready: true}
 		o.Planned(pending(old, ready), &plan.Plan{}, 0)
 		o.Planned(pending(old, bound), &plan.Plan{}, 0)
 	}
-	expect("is ready", "karpenter_pods_startup_duration_seconds{} 1", "karpenter_pods_provisioning_startup_duration_seconds{} 1")
+	expect("is ready", "karpenter_pods_startup_duration_seconds{} 1",
+		"karpenter_pods_provisioning_startup_duration_seconds{} 1")
 	if got := series(t, registry, "karpenter_pods_un"); got != "" {
 		t.Errorf("still waits for something:\n%s", got)
 	}
 	// A pod that came, was bound and got ready between two looks counts; the one that was there before us never does.
-	o.Planned(pending(&cluster.Pod{UID: "0", Name: "old", Node: "n", Created: old.Created, Ready: true}, &cluster.Pod{UID: "2", Name: "quick", Created: now, Node: "n", Ready: true}), &plan.Plan{}, 0)
-	expect("quick", "karpenter_pods_startup_duration_seconds{} 2", "karpenter_pods_bound_duration_seconds{dynamic_resources=false} 2")
+	o.Planned(pending(&cluster.Pod{UID: "0", Name: "old", Node: "n", Created: old.Created, Ready: true},
+		&cluster.Pod{UID: "2", Name: "quick", Created: now, Node: "n", Ready: true}), &plan.Plan{}, 0)
+	expect("quick", "karpenter_pods_startup_duration_seconds{} 2",
+		"karpenter_pods_bound_duration_seconds{dynamic_resources=false} 2")
 }
 
 func TestPlansInTheMakingAndStalePictures(t *testing.T) {
@@ -167,13 +198,16 @@ func TestPlansInTheMakingAndStalePictures(t *testing.T) {
 	o.Planned(snapshot(), &plan.Plan{}, 0)
 	o.Planning()
 	now = now.Add(time.Minute)
-	for _, want := range []string{"karpenter_cluster_state_synced{} 0\n", "karpenter_cluster_state_unsynced_time_seconds{} 60\n", "karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 60\n"} {
+	for _, want := range []string{"karpenter_cluster_state_synced{} 0\n",
+		"karpenter_cluster_state_unsynced_time_seconds{} 60\n",
+		"karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 60\n"} {
 		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
 	}
 	o.Planned(snapshot(), &plan.Plan{}, 0)
-	for _, want := range []string{"karpenter_cluster_state_synced{} 1\n", "karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 0\n"} {
+	for _, want := range []string{"karpenter_cluster_state_synced{} 1\n",
+		"karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 0\n"} {
 		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
@@ -188,8 +222,10 @@ func TestPoolGauges(t *testing.T) {
 	o.Planned(s, &plan.Plan{}, 0)
 	got := series(t, registry, "karpenter_")
 	for _, want := range []string{
-		"karpenter_nodepools_cost_total{nodepool=default} 10", "karpenter_nodepools_allowed_disruptions{nodepool=default,reason=empty} 2",
-		"karpenter_nodepools_nodes_consuming_budgets{nodepool=default,reason=empty} 1", "karpenter_voluntary_disruption_eligible_nodes{reason=empty} 20",
+		"karpenter_nodepools_cost_total{nodepool=default} 10",
+		"karpenter_nodepools_allowed_disruptions{nodepool=default,reason=empty} 2",
+		"karpenter_nodepools_nodes_consuming_budgets{nodepool=default,reason=empty} 1",
+		"karpenter_voluntary_disruption_eligible_nodes{reason=empty} 20",
 		"karpenter_cluster_utilization_percent{resource_type=cpu} 0", "karpenter_build_info{commit=,goarch=",
 	} {
 		if !strings.Contains(got, want) {
@@ -203,7 +239,8 @@ func TestEffectiveZone(t *testing.T) {
 		return require.Set{}.With(cluster.ZoneLabel, require.Only(zones...))
 	}
 	for want, terms := range map[string][]require.Set{
-		"z1": {in("z1"), in("z1")}, "flexible": {in("z1"), in("z2")}, "none": {in("z1").With(cluster.ZoneLabel, require.Only("z2"))},
+		"z1": {in("z1"), in("z1")}, "flexible": {in("z1"), in("z2")},
+		"none": {in("z1").With(cluster.ZoneLabel, require.Only("z2"))},
 	} {
 		if got := effectiveZone(&cluster.PodClass{Terms: terms}); got != want {
 			t.Errorf("%v: %s, want %s", terms, got, want)
@@ -236,7 +273,8 @@ func (c cloud) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.In
 
 func TestCallsToTheCloudAreCounted(t *testing.T) {
 	for want, err := range map[string]error{
-		"": nil, "InsufficientCapacityError": &cloudprovider.NoCapacityError{}, "NodeClaimNotFoundError": &cloudprovider.NotFoundError{},
+		"": nil, "InsufficientCapacityError": &cloudprovider.NoCapacityError{},
+		"NodeClaimNotFoundError": &cloudprovider.NotFoundError{},
 		"NodeClassNotReadyError": &cloudprovider.NotReadyError{}, "unknown": errors.New("boom"),
 	} {
 		registry, ctx := prometheus.NewRegistry(), t.Context()
@@ -268,11 +306,13 @@ func TestCallsToTheCloudAreCounted(t *testing.T) {
 func TestARefusedEvictionIsNoError(t *testing.T) {
 	now := time.Now()
 	o, r, _, logs := newObserver(&now)
-	refused := command.Outcome{Command: command.Evict{Pod: "ns/p", UID: "1", Namespace: "ns", Name: "p", Node: "a"}, Refused: true, Err: apierrors.NewTooManyRequests("budget ns/b is used up", 1)}
+	refused := command.Outcome{Command: command.Evict{Pod: "ns/p", UID: "1", Namespace: "ns", Name: "p", Node: "a"},
+		Refused: true, Err: apierrors.NewTooManyRequests("budget ns/b is used up", 1)}
 	for range 5 {
 		o.Done(ended(), refused, 0)
 	}
-	if len(*logs) != 1 || strings.Contains((*logs)[0], `"error"`) || !strings.Contains((*logs)[0], "ns/p") || !strings.Contains((*logs)[0], "budget ns/b is used up") {
+	if len(*logs) != 1 || strings.Contains((*logs)[0], `"error"`) || !strings.Contains((*logs)[0], "ns/p") ||
+		!strings.Contains((*logs)[0], "budget ns/b is used up") {
 		t.Errorf("log %q, want one line of information that names pod and cause", *logs)
 	}
 	if len(r.lines) != 0 {

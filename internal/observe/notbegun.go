@@ -33,7 +33,8 @@ func (ls *lastSearch) without(s *cluster.Snapshot, list []disrupt.GivenUp) *last
 			continue // it is of another search
 		}
 		for _, name := range g.Claims {
-			one := blockedSince{BlockedNode: disrupt.BlockedNode{Claim: name, Reason: g.BlockReason, Saving: m.Before - m.After, NeededSaving: m.NeededSaving}, found: true}
+			one := blockedSince{BlockedNode: disrupt.BlockedNode{Claim: name, Reason: g.BlockReason,
+				Saving: m.Before - m.After, NeededSaving: m.NeededSaving}, found: true}
 			if g.NeededSaving > 0 { // what was found has been worked out again
 				one.Saving, one.CertainSaving, one.NeededSaving = g.Saving, g.CertainSaving, g.NeededSaving
 			}

@@ -14,15 +14,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// The nodes of a move that was found and not begun stay, and each says why: as data, as a figure and, if it lasts, as an event.
+// The nodes of a move that was found and not begun stay, and each says why: as data, as a figure and, if it lasts, as
+// an event.
 func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	now := noon()
 	o, r, registry, _ := newObserver(&now)
 	s, m := moving(now, command.Underutilized, false)
 	m.NeededSaving = 0.05
 	look := func(reason disrupt.BlockReason) {
-		o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{{Claim: node(2), Node: node(2), Reason: disrupt.TooSoon}}}, time.Second)
-		o.Planned(s, &plan.Plan{ProposalUsed: true, NotBegun: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: reason}}}, 0)
+		o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{{Claim: node(2),
+			Node: node(2), Reason: disrupt.TooSoon}}}, time.Second)
+		o.Planned(s, &plan.Plan{ProposalUsed: true, NotBegun: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason,
+			Claims: m.Claims, BlockReason: reason}}}, 0)
 		o.Planned(s, &plan.Plan{}, 0) // the next plan knows nothing about it, and nothing is forgotten
 	}
 	look(disrupt.BudgetBlocks)
@@ -31,16 +34,19 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	}
 	now = now.Add(worthTelling)
 	look(disrupt.BudgetBlocks)
-	for _, object := range []string{"Node/node-00000", "NodeClaim/node-00000", "Node/node-00001", "NodeClaim/node-00001"} {
+	for _, object := range []string{"Node/node-00000", "NodeClaim/node-00000", "Node/node-00001",
+		"NodeClaim/node-00001"} {
 		want := "Normal " + object + ` Unconsolidatable: The disruption budgets of NodePool "default" let no more nodes go now`
 		if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("events %q lack %q", r.lines, want)
 		}
 	}
-	if got := series(t, registry, "tenon_disruption_stays"); !strings.Contains(got, "{nodepool=default,why=BudgetBlocks} 2\n") || !strings.Contains(got, "{nodepool=default,why=TooSoon} 1\n") {
+	if got := series(t, registry, "tenon_disruption_stays"); !strings.Contains(got,
+		"{nodepool=default,why=BudgetBlocks} 2\n") || !strings.Contains(got, "{nodepool=default,why=TooSoon} 1\n") {
 		t.Errorf("stays %s", got)
 	}
-	if got := series(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got, "{reason=underutilized} 2\n") {
+	if got := series(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got,
+		"{reason=underutilized} 2\n") {
 		t.Errorf("eligible %s", got)
 	}
 	rec := httptest.NewRecorder()
@@ -49,14 +55,17 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Found) != 1 || len(got.Blocked) != 1 || got.Blocked[0].Why != "BudgetBlocks" || !got.Blocked[0].Since.Equal(noon()) ||
-		got.Blocked[0].SavingPerMonth != 547.5 || got.Blocked[0].NodePool != "default" || !strings.Contains(got.Blocked[0].Message, "up to 1 (budgets[0], 10%)") {
+	if len(got.Found) != 1 || len(got.Blocked) != 1 || got.Blocked[0].Why != "BudgetBlocks" ||
+		!got.Blocked[0].Since.Equal(noon()) ||
+		got.Blocked[0].SavingPerMonth != 547.5 || got.Blocked[0].NodePool != "default" ||
+		!strings.Contains(got.Blocked[0].Message, "up to 1 (budgets[0], 10%)") {
 		t.Errorf("served %+v", got)
 	}
 	// What was worked out again is told as it was, and what comes after others says so.
 	m.NeededSaving = 0.05
 	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}}, time.Second)
-	o.Planned(s, &plan.Plan{ProposalUsed: true, NotBegun: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: disrupt.SavesTooLittle,
+	o.Planned(s, &plan.Plan{ProposalUsed: true, NotBegun: []disrupt.GivenUp{{ID: m.ID, Reason: m.Reason,
+		Claims: m.Claims, BlockReason: disrupt.SavesTooLittle,
 		Saving: 0.01, CertainSaving: 0.01, NeededSaving: 0.02}}}, 0)
 	want := "Unconsolidatable: A move would save $7.30 a month, less than the $14.60 a month that it has to"
 	if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.Contains(line, want) }) {
@@ -73,7 +82,9 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	// A dry run tells what it would do, and not beside that why it does not.
 	r.lines = nil
 	now = now.Add(worthTelling)
-	if look(disrupt.DryRun); slices.ContainsFunc(r.lines, func(line string) bool { return strings.Contains(line, node(0)) }) {
+	if look(disrupt.DryRun); slices.ContainsFunc(r.lines, func(line string) bool {
+		return strings.Contains(line, node(0))
+	}) {
 		t.Errorf("events of a dry run %q", r.lines)
 	}
 	// Once the move is begun, nobody stays.
@@ -93,7 +104,8 @@ func TestTheLogSaysWhyANodeIsOpenedAgain(t *testing.T) {
 		now := noon()
 		o, _, _, logs := newObserver(&now)
 		s := town(now, 1, 0)
-		o.Done(s, command.Outcome{Command: command.Unfence{Claim: node(0), Node: node(0), BlockReason: string(reason)}}, 0)
+		o.Done(s, command.Outcome{Command: command.Unfence{Claim: node(0), Node: node(0), BlockReason: string(reason)}},
+			0)
 		if got := lines(t, *logs, "opened node again"); len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%s: %q lacks %s", reason, got, want)
 		}

@@ -18,15 +18,18 @@ import (
 
 // Options say what is shown.
 type Options struct {
-	// ClusterState shows every pod, every node and every condition as series of their own. Without it there are only sums.
+	// ClusterState shows every pod, every node and every condition as series of their own. Without it there are only
+	// sums.
 	ClusterState bool
 	// Version and Commit that the program was built from.
 	Version, Commit string
 	// NodeClasses are the kinds of the provider: series about nodes and claims name theirs.
 	NodeClasses []schema.GroupVersionKind
-	// Elsewhere says, by kinds of NodeClass that another provider of ours has, how this controller would come to use that one.
+	// Elsewhere says, by kinds of NodeClass that another provider of ours has, how this controller would come to use
+	// that one.
 	Elsewhere map[cluster.ClassRef]string
-	// NodeLabels are labels of nodes that the provider decides, beside those that all do: series about nodes carry them.
+	// NodeLabels are labels of nodes that the provider decides, beside those that all do: series about nodes carry
+	// them.
 	NodeLabels []string
 }
 
@@ -45,7 +48,8 @@ type Observer struct {
 // New returns an observer that writes to the log, to the recorder and to the registry.
 func New(log logr.Logger, recorder Recorder, registry Registerer, now func() time.Time, options Options) *Observer {
 	mk := maker{registry}
-	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk), starts: newPodStarts(now), others: newOtherPoolLog(log, options.Elsewhere)}
+	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk),
+		starts: newPodStarts(now), others: newOtherPoolLog(log, options.Elsewhere)}
 	o.state = newStateMetrics(options, now, o.starts)
 	registry.MustRegister(o.state)
 	addBuild(mk, options.Version, options.Commit)
@@ -76,7 +80,8 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 	}
 	o.events.plannedPods.update(s, p)
 	if p.Provisioned {
-		unplaced := o.events.explainUnplaced(slices.Concat(p.Placement.Unplaced, refusedByScheduler(s, p.Placement.Assigned)))
+		unplaced := o.events.explainUnplaced(slices.Concat(p.Placement.Unplaced,
+			refusedByScheduler(s, p.Placement.Assigned)))
 		o.logPlacement(p, unplaced, took)
 		o.events.tellUnplaced(unplaced)
 		o.events.tellPlaced(p)

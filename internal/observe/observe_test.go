@@ -25,7 +25,8 @@ type recorder struct{ lines []string }
 
 func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	ref := regarding.(*corev1.ObjectReference)
-	r.lines = append(r.lines, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)))
+	r.lines = append(r.lines, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason,
+		fmt.Sprintf(note, args...)))
 }
 
 func newObserver(now *time.Time) (*Observer, *recorder, *prometheus.Registry, *[]string) {
@@ -37,8 +38,10 @@ func newObserver(now *time.Time) (*Observer, *recorder, *prometheus.Registry, *[
 func snapshot() *cluster.Snapshot {
 	return (&cluster.Snapshot{
 		Names: &resource.Names{},
-		Pools: []*cluster.Pool{{Name: "default", Limits: cluster.Limits{Set: [resource.Size]bool{resource.CPU: true}, Amount: resource.Vector{resource.CPU: 1000000}}}},
-		Claims: []*cluster.Claim{{Name: "a", UID: "u", Pool: "default", Capacity: resource.Vector{resource.CPU: 4000}, Price: 0.25,
+		Pools: []*cluster.Pool{{Name: "default", Limits: cluster.Limits{Set: [resource.Size]bool{resource.CPU: true},
+			Amount: resource.Vector{resource.CPU: 1000000}}}},
+		Claims: []*cluster.Claim{{Name: "a", UID: "u", Pool: "default", Capacity: resource.Vector{resource.CPU: 4000},
+			Price:  0.25,
 			Labels: cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: "spot"})}},
 	}).Seal()
 }
@@ -47,7 +50,8 @@ func TestUnplacedPodIsToldOnceInAWhile(t *testing.T) {
 	now := time.Now()
 	o, r, _, logs := newObserver(&now)
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{
-		Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "p"}, Pools: []schedule.PoolMiss{{Pool: "default", NotUsable: "it is being deleted"}}}}}}
+		Pod:   &cluster.Pod{UID: "u", Namespace: "ns", Name: "p"},
+		Pools: []schedule.PoolMiss{{Pool: "default", NotUsable: "it is being deleted"}}}}}}
 	for range 3 {
 		o.Planned(snapshot(), p, time.Millisecond)
 	}
@@ -68,7 +72,8 @@ func TestUnplacedPodIsToldOnceInAWhile(t *testing.T) {
 func TestLongNoteIsCut(t *testing.T) {
 	now := time.Now()
 	o, r, _, _ := newObserver(&now)
-	o.Done(snapshot(), command.Outcome{Command: command.LaunchInstance{Claim: "a", UID: "u"}, Err: errors.New(strings.Repeat("é", 2000))}, 0)
+	o.Done(snapshot(), command.Outcome{Command: command.LaunchInstance{Claim: "a", UID: "u"},
+		Err: errors.New(strings.Repeat("é", 2000))}, 0)
 	if len(r.lines) != 1 {
 		t.Fatalf("events %q", r.lines)
 	}
@@ -84,7 +89,8 @@ func TestNominationsAreRationed(t *testing.T) {
 	o := New(logr.Discard(), r, prometheus.NewRegistry(), func() time.Time { return now }, Options{ClusterState: true})
 	p := &plan.Plan{Provisioned: true}
 	for i := range 1000 {
-		p.Placement.Assigned = append(p.Placement.Assigned, schedule.Assignment{Pod: &cluster.Pod{UID: fmt.Sprint(i)}, Host: "n", Claim: "n"})
+		p.Placement.Assigned = append(p.Placement.Assigned, schedule.Assignment{Pod: &cluster.Pod{UID: fmt.Sprint(i)},
+			Host: "n", Claim: "n"})
 	}
 	o.Planned(snapshot(), p, 0)
 	if len(r.lines) < 1 || len(r.lines) > 50 {

@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// otherPoolLog tells of NodePools that another controller serves: once of each, and nowhere but in the log, because nothing is written about
-// another's objects.
+// otherPoolLog tells of NodePools that another controller serves: once of each, and nowhere but in the log, because
+// nothing is written about another's objects.
 type otherPoolLog struct {
 	log       logr.Logger
 	elsewhere map[cluster.ClassRef]string
@@ -30,7 +30,8 @@ func (o *otherPoolLog) observe(pools []cluster.OtherPool) {
 		if hint := o.elsewhere[cluster.ClassRef{Group: p.NodeClass.Group, Kind: p.NodeClass.Kind}]; hint != "" {
 			words = append(words, "hint", hint)
 		}
-		o.log.Info("this NodePool belongs to another controller and is left alone: its NodeClass is of a kind that this provider does not have", words...)
+		o.log.Info("this NodePool belongs to another controller and is left alone: its NodeClass is of a kind that "+
+			"this provider does not have", words...)
 	}
 	o.told = there
 }

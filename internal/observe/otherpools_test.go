@@ -14,7 +14,8 @@ func TestOthersAreToldOnce(t *testing.T) {
 	log := funcr.New(func(_, text string) { lines = append(lines, text) }, funcr.Options{})
 	ec2 := cluster.ClassRef{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass"}
 	o := newOtherPoolLog(log, map[cluster.ClassRef]string{ec2: "say --cloud-provider=aws"})
-	auto := cluster.OtherPool{Name: "auto", NodeClass: cluster.ClassRef{Group: "eks.amazonaws.com", Kind: "NodeClass", Name: "default"}}
+	auto := cluster.OtherPool{Name: "auto", NodeClass: cluster.ClassRef{Group: "eks.amazonaws.com", Kind: "NodeClass",
+		Name: "default"}}
 	named := ec2
 	named.Name = "default"
 	for _, c := range []struct {
@@ -23,7 +24,8 @@ func TestOthersAreToldOnce(t *testing.T) {
 	}{
 		{nil, nil},
 		{[]cluster.OtherPool{auto}, []string{`"NodePool"="auto" "NodeClass"="NodeClass.eks.amazonaws.com"`}},
-		{[]cluster.OtherPool{auto, {Name: "ours", NodeClass: named}}, []string{`"NodePool"="ours" "NodeClass"="EC2NodeClass.karpenter.k8s.aws" "hint"="say --cloud-provider=aws"`}},
+		{[]cluster.OtherPool{auto, {Name: "ours", NodeClass: named}},
+			[]string{`"NodePool"="ours" "NodeClass"="EC2NodeClass.karpenter.k8s.aws" "hint"="say --cloud-provider=aws"`}},
 		{nil, nil},
 		{[]cluster.OtherPool{auto}, []string{`"NodePool"="auto" "NodeClass"="NodeClass.eks.amazonaws.com"`}},
 	} {

@@ -8,14 +8,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// plannedPods remember which pods each claim was planned for, until it is launched or gone: if the cloud has no machine for it, they are told.
+// plannedPods remember which pods each claim was planned for, until it is launched or gone: if the cloud has no machine
+// for it, they are told.
 type plannedPods struct {
 	mu   sync.Mutex
 	pods map[string][]*cluster.Pod // by claim
 }
 
-// update takes in a plan. Pods that it sends elsewhere are forgotten only when their claim is: a plan that gives a claim up has other
-// places for its pods already.
+// update takes in a plan. Pods that it sends elsewhere are forgotten only when their claim is: a plan that gives a
+// claim up has other places for its pods already.
 func (pp *plannedPods) update(s *cluster.Snapshot, p *plan.Plan) {
 	pp.mu.Lock()
 	defer pp.mu.Unlock()
@@ -64,12 +65,14 @@ func (pp *plannedPods) waitingPods(s *cluster.Snapshot, claim string) []*cluster
 	return out
 }
 
-// tellNoCapacity tells the pods of a claim that the cloud has no machine for it, as long as there is room for more events.
+// tellNoCapacity tells the pods of a claim that the cloud has no machine for it, as long as there is room for more
+// events.
 func (e *events) tellNoCapacity(s *cluster.Snapshot, c command.DeleteClaim) {
 	for _, pod := range e.plannedPods.waitingPods(s, c.Claim) {
 		if !e.noCapacity.allow(e.now()) {
 			return
 		}
-		e.tell(podRef(pod), warning, insufficientCapacity, "Scheduling", "NodeClaim "+c.Claim+", which was made for this pod, could not be launched: "+c.Message)
+		e.tell(podRef(pod), warning, insufficientCapacity, "Scheduling", "NodeClaim "+c.Claim+", which was made for "+
+			"this pod, could not be launched: "+c.Message)
 	}
 }

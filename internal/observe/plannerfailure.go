@@ -37,12 +37,13 @@ func newFailureMetrics(mk maker) failureMetrics {
 	return out
 }
 
-// PlannerFailed tells that something has failed that should never fail, and what was done about it. It is written to the log
-// with its stack, once in a while where it is always the same.
+// PlannerFailed tells that something has failed that should never fail, and what was done about it. It is written to
+// the log with its stack, once in a while where it is always the same.
 func (o *Observer) PlannerFailed(failure plan.PlannerFailure) {
 	o.metrics.breakdowns.panics.WithLabelValues(failure.Step).Inc()
 	err := errors.New(failure.Panic)
-	if !o.events.recentLogs.learn("breakdown/"+failure.Step, o.events.recentLogs.hash(cmp.Or(failure.Frames, failure.Panic)+describeHandling(failure))) {
+	if !o.events.recentLogs.learn("breakdown/"+failure.Step, o.events.recentLogs.hash(cmp.Or(failure.Frames,
+		failure.Panic)+describeHandling(failure))) {
 		o.log.V(1).Info("a step failed again and was contained", "step", failure.Step, "reason", failure.Panic)
 		return
 	}
@@ -102,7 +103,8 @@ func (o *Observer) tellFaults(faults []schedule.Fault) {
 	for _, f := range faults {
 		o.metrics.breakdowns.faults.WithLabelValues(f.Invariant).Inc()
 		if o.events.recentLogs.learn("fault/"+f.Class, o.events.recentLogs.hash(f.String())) {
-			o.log.Error(errors.New(f.String()), "a placement was wrong and was mended; this is a mistake in Tenon, please report it")
+			o.log.Error(errors.New(f.String()), "a placement was wrong and was mended; this is a mistake in Tenon, "+
+				"please report it")
 		}
 	}
 }

@@ -19,7 +19,8 @@ import (
 func TestBreakdownIsTold(t *testing.T) {
 	now := time.Now()
 	o, _, _, logs := newObserver(&now)
-	failure := plan.PlannerFailure{Step: plan.StepMake, Panic: "index out of range", Stack: "place.go:7", Pods: 3, Tries: 9,
+	failure := plan.PlannerFailure{Step: plan.StepMake, Panic: "index out of range", Stack: "place.go:7",
+		Pods: 3, Tries: 9,
 		LeftOut: cluster.Quarantine{Classes: map[string]cluster.Failure{"c1": {}}}}
 	o.PlannerFailed(failure)
 	o.PlannerFailed(failure)
@@ -29,7 +30,8 @@ func TestBreakdownIsTold(t *testing.T) {
 	if len(*logs) != 1 {
 		t.Fatalf("the log has %v", *logs)
 	}
-	for _, want := range []string{"index out of range", "place.go:7", "pods of 1 classes are left without a place", `"step"="make"`, `"pods"=3`} {
+	for _, want := range []string{"index out of range", "place.go:7", "pods of 1 classes are left without a place",
+		`"step"="make"`, `"pods"=3`} {
 		if !strings.Contains((*logs)[0], want) {
 			t.Errorf("the log does not say %s: %s", want, (*logs)[0])
 		}
@@ -54,7 +56,8 @@ func TestSameMistakeIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// Each step is shown with 0 before it fails for the first time: an alert on the increase would not see the first failure otherwise.
+// Each step is shown with 0 before it fails for the first time: an alert on the increase would not see the first
+// failure otherwise.
 func TestEveryStepIsCountedFromZero(t *testing.T) {
 	now := time.Now()
 	o, _, _, _ := newObserver(&now)
@@ -87,7 +90,8 @@ func TestSavedIsTold(t *testing.T) {
 	o, _, _, logs := newObserver(&now)
 	o.SnapshotSaved("/x/y.json.gz", nil)
 	o.SnapshotSaved("", errors.New("the disk is full"))
-	if len(*logs) != 2 || !strings.Contains((*logs)[0], "/x/y.json.gz") || !strings.Contains((*logs)[1], "the disk is full") {
+	if len(*logs) != 2 || !strings.Contains((*logs)[0], "/x/y.json.gz") || !strings.Contains((*logs)[1],
+		"the disk is full") {
 		t.Errorf("the log has %v", *logs)
 	}
 }
@@ -96,14 +100,16 @@ func TestSavedIsTold(t *testing.T) {
 func TestQuarantineIsShown(t *testing.T) {
 	now := time.Now()
 	o, r, _, _ := newObserver(&now)
-	s := (&cluster.Snapshot{Names: &resource.Names{}, Quarantine: cluster.Quarantine{Classes: map[string]cluster.Failure{"a": {}, "b": {}}}}).Seal()
+	s := (&cluster.Snapshot{Names: &resource.Names{},
+		Quarantine: cluster.Quarantine{Classes: map[string]cluster.Failure{"a": {}, "b": {}}}}).Seal()
 	pod := func(name string) *cluster.Pod {
 		return &cluster.Pod{UID: name, Namespace: "d", Name: name, Class: &cluster.PodClass{}}
 	}
 	a, b := &cluster.Failure{Message: "boom", Until: now}, &cluster.Failure{Message: "bang", Until: now}
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{
-		Unplaced: []schedule.Unplaced{{Pod: pod("1"), Failed: a}, {Pod: pod("2"), Failed: a}, {Pod: pod("3"), Failed: b}},
-		Faults:   []schedule.Fault{{Invariant: "each", Class: "a", Have: 2, Most: 1}}}}
+		Unplaced: []schedule.Unplaced{{Pod: pod("1"), Failed: a}, {Pod: pod("2"), Failed: a},
+			{Pod: pod("3"), Failed: b}},
+		Faults: []schedule.Fault{{Invariant: "each", Class: "a", Have: 2, Most: 1}}}}
 	o.Planned(s, p, 0)
 	text := strings.Join(r.lines, "\n")
 	if strings.Count(text, "boom") != 2 || strings.Count(text, "bang") != 1 {
@@ -117,7 +123,8 @@ func TestQuarantineIsShown(t *testing.T) {
 	}
 }
 
-// A plan that has not looked for orphans says nothing of them: what is shown stays, and an alert does not resolve by itself.
+// A plan that has not looked for orphans says nothing of them: what is shown stays, and an alert does not resolve by
+// itself.
 func TestOrphansStayShown(t *testing.T) {
 	now := time.Now()
 	o, _, _, _ := newObserver(&now)

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// podStarts follows pods from their creation until they are ready. It remembers only those that are not, and the list of
-// the last snapshot: snapshots share the pods that have not changed, so that what has changed is found by comparing
+// podStarts follows pods from their creation until they are ready. It remembers only those that are not, and the list
+// of the last snapshot: snapshots share the pods that have not changed, so that what has changed is found by comparing
 // pointers.
 type podStarts struct {
 	now func() time.Time
@@ -72,7 +72,8 @@ func protectionNotes(old, pod *cluster.Pod) []cluster.Note {
 	case pod.DoNotDisrupt && (!was || !old.DoNotDisruptUntil.Equal(pod.DoNotDisruptUntil)):
 		return []cluster.Note{pod.Note("DoNotDisruptUntil", "The pod's node is not disrupted before "+until)}
 	case was && !pod.DoNotDisrupt:
-		return []cluster.Note{pod.Note("DoNotDisruptGracePeriodElapsed", "The pod no longer keeps its node from being disrupted: its time was over at "+until)}
+		return []cluster.Note{pod.Note("DoNotDisruptGracePeriodElapsed", "The pod no longer keeps its node from "+
+			"being disrupted: its time was over at "+until)}
 	}
 	return nil
 }
@@ -152,8 +153,8 @@ func (t *podStarts) each(show func(startingPod)) {
 
 func elapsed(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
 
-// changedPairs goes through two lists that are sorted by id, and shows what is not the same in both: old is nil for what is new,
-// and now is nil for what is gone.
+// changedPairs goes through two lists that are sorted by id, and shows what is not the same in both: old is nil for
+// what is new, and now is nil for what is gone.
 func changedPairs[T any](olds, nows []*T, id func(*T) string, show func(old, now *T)) {
 	for len(olds) > 0 || len(nows) > 0 {
 		order := 0

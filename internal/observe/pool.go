@@ -13,8 +13,8 @@ import (
 // doubtfulLabel is the reason of an event about a label that is allowed and probably mistyped.
 const doubtfulLabel = "DoubtfulLabel"
 
-// tellPool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums up
-// the others, so it is a cause of its own only if none of them is False.
+// tellPool tells what changed in the conditions of a pool: what is wrong with it, or that it is ready. Ready only sums
+// up the others, so it is a cause of its own only if none of them is False.
 func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 	p := s.Pool(c.Pool)
 	if p == nil {
@@ -41,8 +41,8 @@ func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 	}
 }
 
-// tellCondition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of the
-// pool is told again.
+// tellCondition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of
+// the pool is told again.
 func (e *events) tellCondition(p *cluster.Pool, cond cluster.Condition, kind, otherwise string) {
 	note, reason := cond.Message, cond.Reason
 	if note == "" {
@@ -58,8 +58,10 @@ func (e *events) tellCondition(p *cluster.Pool, cond cluster.Condition, kind, ot
 
 // tellBudgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
 func (e *events) tellBudgets(p *cluster.Pool, cond cluster.Condition) {
-	if cond.Status == cluster.False && e.longEvents.learn(p.UID, e.longEvents.hash(cond.Reason+withoutFigures(cond.Message))) {
-		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+cond.Message)
+	if cond.Status == cluster.False && e.longEvents.learn(p.UID, e.longEvents.hash(cond.Reason+
+		withoutFigures(cond.Message))) {
+		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+
+			cond.Message)
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 // repeatAfter is how long the same news about the same object is not told again.
 const repeatAfter = 5 * time.Minute
 
-// recentNews knows what was told lately: within lasts. It keeps two generations and drops the older one when the younger has lasted
-// as long: nothing is ever searched for what has aged, and what is kept is bounded by what two periods tell.
+// recentNews knows what was told lately: within lasts. It keeps two generations and drops the older one when the
+// younger has lasted as long: nothing is ever searched for what has aged, and what is kept is bounded by what two
+// periods tell.
 type recentNews struct {
 	now      func() time.Time
 	lifetime time.Duration
@@ -27,7 +28,8 @@ type newsKey struct{ about, text uint64 }
 func newRecentNews(now func() time.Time) *recentNews { return newRecentNewsFor(now, repeatAfter) }
 
 func newRecentNewsFor(now func() time.Time, lasts time.Duration) *recentNews {
-	return &recentNews{now: now, lifetime: lasts, seed: maphash.MakeSeed(), began: now(), current: make(map[newsKey]time.Time)}
+	return &recentNews{now: now, lifetime: lasts, seed: maphash.MakeSeed(), began: now(),
+		current: make(map[newsKey]time.Time)}
 }
 
 // hash makes a text comparable once, for all the objects that it is told of.

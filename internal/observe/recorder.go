@@ -31,8 +31,8 @@ type Creator interface {
 }
 
 // EventWriter writes each event as an object of its own. The client library's recorder would fold events of the same
-// reason into the first one and lose the later texts, and it is in the texts that the cause is named. Repetition is kept
-// down before events come here.
+// reason into the first one and lose the later texts, and it is in the texts that the cause is named. Repetition is
+// kept down before events come here.
 type EventWriter struct {
 	api   Creator
 	log   logr.Logger
@@ -68,12 +68,15 @@ func (w *EventWriter) Eventf(regarding, _ runtime.Object, kind, reason, action, 
 		namespace = metav1.NamespaceDefault
 	}
 	at := w.now()
-	// The newer form of events, of events.k8s.io, may not have the count and the times by which people sort and dashboards count.
+	// The newer form of events, of events.k8s.io, may not have the count and the times by which people sort and
+	// dashboards count.
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name, at.UnixNano(), w.number.Add(1))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%.200s.%x%x", ref.Name,
+			at.UnixNano(), w.number.Add(1))},
 		FirstTimestamp: metav1.NewTime(at), LastTimestamp: metav1.NewTime(at), Count: 1,
 		Source: corev1.EventSource{Component: reporter}, ReportingController: reporter, ReportingInstance: w.host,
-		Action: action, Reason: reason, InvolvedObject: *ref, Message: shortened(fmt.Sprintf(note, args...)), Type: kind,
+		Action: action, Reason: reason, InvolvedObject: *ref, Message: shortened(fmt.Sprintf(note, args...)),
+		Type: kind,
 	}
 	select {
 	case w.queue <- event:
@@ -128,7 +131,8 @@ func (w *EventWriter) write(ctx context.Context, event *corev1.Event) {
 		w.log.V(1).Info("could not write an event", append(about, "error", err.Error())...)
 		return
 	}
-	w.log.Error(err, "events can't be written, and what they tell is lost; check that the controller may create events, and the API server", append(about, "lost", w.lost)...)
+	w.log.Error(err, "events can't be written, and what they tell is lost; check that the controller may create "+
+		"events, and the API server", append(about, "lost", w.lost)...)
 	w.lost, w.warned = 0, now
 }
 

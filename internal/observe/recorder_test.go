@@ -44,7 +44,8 @@ func TestEveryTextIsAnEventOfItsOwn(t *testing.T) {
 	for _, want := range []string{"first cause", "second cause, 100%", "fine"} {
 		select {
 		case e := <-a.created:
-			if e.Message != want || e.Source.Component != "karpenter" || e.Count != 1 || e.LastTimestamp.IsZero() || e.FirstTimestamp != e.LastTimestamp || len(e.Name) > 253 || names[e.Name] {
+			if e.Message != want || e.Source.Component != "karpenter" || e.Count != 1 || e.LastTimestamp.IsZero() ||
+				e.FirstTimestamp != e.LastTimestamp || len(e.Name) > 253 || names[e.Name] {
 				t.Errorf("event %+v, want %q under a name of its own", e, want)
 			}
 			names[e.Name] = true
@@ -62,8 +63,8 @@ type refusing struct{ err error }
 
 func (r *refusing) Create(context.Context, client.Object, ...client.CreateOption) error { return r.err }
 
-// That events are lost is told to whoever runs the controller, but not of each of them; and nobody is told that those in a namespace
-// that is being deleted are.
+// That events are lost is told to whoever runs the controller, but not of each of them; and nobody is told that those
+// in a namespace that is being deleted are.
 func TestLostEventsAreTold(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
@@ -78,7 +79,8 @@ func TestLostEventsAreTold(t *testing.T) {
 	lose(100)
 	now = now.Add(59 * time.Second)
 	lose(1)
-	if len(lines) != 1 || !strings.Contains(lines[0], "events is forbidden") || !strings.Contains(lines[0], `"lost"=1`) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "events is forbidden") || !strings.Contains(lines[0],
+		`"lost"=1`) {
 		t.Fatalf("logged %q", lines)
 	}
 	now = now.Add(time.Second)
@@ -134,7 +136,8 @@ func TestLongTextsAreShortened(t *testing.T) {
 	a := &api{created: make(chan *corev1.Event, 1)}
 	w := NewEventWriter(a, logr.Discard(), time.Now)
 	go func() { _ = w.Start(t.Context()) }()
-	w.Eventf(&corev1.ObjectReference{Kind: "EC2NodeClass", Name: "default"}, nil, "Normal", "Ready", "Look", "%s", strings.Repeat("é", 1000))
+	w.Eventf(&corev1.ObjectReference{Kind: "EC2NodeClass", Name: "default"}, nil, "Normal", "Ready", "Look", "%s",
+		strings.Repeat("é", 1000))
 	select {
 	case e := <-a.created:
 		if len(e.Message) > longestNote || !strings.HasSuffix(e.Message, "é...") {

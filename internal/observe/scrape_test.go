@@ -26,26 +26,38 @@ import (
 
 // town is a cluster of nodes that all run the same number of pods.
 func town(now time.Time, nodes, podsEach int) *cluster.Snapshot {
-	s := &cluster.Snapshot{Now: now, Names: &resource.Names{}, Owners: map[string]cluster.Owner{"o": {UID: "o", Kind: "ReplicaSet", Name: "web-5d4f"}},
-		Pools: []*cluster.Pool{{Name: "default", UID: "p", Budgets: []cluster.Budget{{Nodes: 10, Percent: true, Active: true}}}}}
-	class := &cluster.PodClass{Key: "k", Requests: resource.Vector{resource.CPU: 100, resource.Memory: 1 << 27, resource.Pods: 1}, Terms: []require.Set{nil}}
+	s := &cluster.Snapshot{Now: now, Names: &resource.Names{}, Owners: map[string]cluster.Owner{"o": {UID: "o",
+		Kind: "ReplicaSet", Name: "web-5d4f"}},
+		Pools: []*cluster.Pool{{Name: "default", UID: "p", Budgets: []cluster.Budget{{Nodes: 10, Percent: true,
+			Active: true}}}}}
+	class := &cluster.PodClass{Key: "k", Requests: resource.Vector{resource.CPU: 100, resource.Memory: 1 << 27,
+		resource.Pods: 1}, Terms: []require.Set{nil}}
 	limits := &resource.Vector{resource.CPU: 200, resource.Memory: 1 << 28}
 	for i := range nodes {
 		name := fmt.Sprintf("node-%05d", i)
-		labels := cluster.LabelsOf(map[string]string{cluster.PoolLabel: "default", cluster.ZoneLabel: fmt.Sprint("zone-", i%3), cluster.CapacityTypeLabel: "spot",
-			cluster.InstanceTypeLabel: fmt.Sprint("type-", i%20), "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+		labels := cluster.LabelsOf(map[string]string{cluster.PoolLabel: "default",
+			cluster.ZoneLabel: fmt.Sprint("zone-", i%3), cluster.CapacityTypeLabel: "spot",
+			cluster.InstanceTypeLabel: fmt.Sprint("type-", i%20), "kubernetes.io/arch": "amd64",
+			"kubernetes.io/os":       "linux",
 			cluster.InitializedLabel: "true", "karpenter.kwok.sh/kwoknodeclass": "default"})
-		full := resource.Vector{resource.CPU: 4000, resource.Memory: 16 << 30, resource.Storage: 100 << 30, resource.Pods: 110}
-		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, UID: "n" + name, ProviderID: "cloud://" + name, Created: now.Add(-time.Hour), Ready: true,
+		full := resource.Vector{resource.CPU: 4000, resource.Memory: 16 << 30, resource.Storage: 100 << 30,
+			resource.Pods: 110}
+		s.Nodes = append(s.Nodes, &cluster.Node{Name: name, UID: "n" + name, ProviderID: "cloud://" + name,
+			Created: now.Add(-time.Hour), Ready: true,
 			Labels: labels, Capacity: full, Allocatable: full})
-		claim := &cluster.Claim{Name: name, UID: "c" + name, Pool: "default", ProviderID: "cloud://" + name, Labels: labels, Price: 0.5, Capacity: full}
-		for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.Ready, cluster.ConsistentState} {
-			claim.Conditions = append(claim.Conditions, cluster.Condition{Type: kind, Status: cluster.True, Reason: kind, Since: now.Add(-time.Hour)})
+		claim := &cluster.Claim{Name: name, UID: "c" + name, Pool: "default", ProviderID: "cloud://" + name,
+			Labels: labels, Price: 0.5, Capacity: full}
+		for _, kind := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.Ready,
+			cluster.ConsistentState} {
+			claim.Conditions = append(claim.Conditions, cluster.Condition{Type: kind, Status: cluster.True,
+				Reason: kind, Since: now.Add(-time.Hour)})
 		}
 		s.Claims = append(s.Claims, claim)
 		for j := range podsEach {
-			s.Pods = append(s.Pods, &cluster.Pod{UID: fmt.Sprintf("%05d-%03d", i, j), Namespace: "shop", Name: fmt.Sprintf("web-5d4f-%05d-%03d", i, j), Class: class,
-				Owner: "o", Node: name, Ready: true, Phase: "Running", Limits: limits, Created: now.Add(-time.Hour), Started: now.Add(-time.Hour)})
+			s.Pods = append(s.Pods, &cluster.Pod{UID: fmt.Sprintf("%05d-%03d", i, j), Namespace: "shop",
+				Name: fmt.Sprintf("web-5d4f-%05d-%03d", i, j), Class: class,
+				Owner: "o", Node: name, Ready: true, Phase: "Running", Limits: limits, Created: now.Add(-time.Hour),
+				Started: now.Add(-time.Hour)})
 		}
 	}
 	return s.Seal()
@@ -53,7 +65,8 @@ func town(now time.Time, nodes, podsEach int) *cluster.Snapshot {
 
 func townObserver(now *time.Time, options Options) (*Observer, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
-	options.NodeClasses = []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1", Kind: "KWOKNodeClass"}}
+	options.NodeClasses = []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1",
+		Kind: "KWOKNodeClass"}}
 	return New(logr.Discard(), silent{}, registry, func() time.Time { return *now }, options), registry
 }
 
@@ -94,7 +107,8 @@ func TestWithoutClusterStateThereAreOnlySums(t *testing.T) {
 	if many := count(t, registry, ""); many != few {
 		t.Errorf("%d series for one node, %d for a hundred:\n%s", few, many, series(t, registry, ""))
 	}
-	for _, want := range []string{"karpenter_nodepools_cost_total{nodepool=default} 50\n", "karpenter_cluster_state_node_count{} 100\n"} {
+	for _, want := range []string{"karpenter_nodepools_cost_total{nodepool=default} 50\n",
+		"karpenter_cluster_state_node_count{} 100\n"} {
 		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
@@ -108,13 +122,15 @@ func TestScrapeIsWhatTheLibraryWouldSay(t *testing.T) {
 	o := New(logr.Discard(), silent{}, registry, func() time.Time { return now }, Options{ClusterState: true})
 	s := town(now, 3, 2)
 	s.Claims[0].Deleting, s.Nodes[0].Deleting = now.Add(-time.Minute), now.Add(-time.Minute)
-	s.Pods = append(s.Pods, &cluster.Pod{UID: "z", Namespace: "shop", Name: "new", Class: s.Pods[0].Class, Created: now.Add(-time.Minute), Unschedulable: true, UnschedulableSince: now.Add(-time.Minute)})
+	s.Pods = append(s.Pods, &cluster.Pod{UID: "z", Namespace: "shop", Name: "new", Class: s.Pods[0].Class,
+		Created: now.Add(-time.Minute), Unschedulable: true, UnschedulableSince: now.Add(-time.Minute)})
 	o.Planned(s.Seal(), &plan.Plan{}, 0)
 	if _, err := registry.Gather(); err != nil {
 		t.Fatal(err)
 	}
 	rec := httptest.NewRecorder()
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet,
+		"/metrics", nil))
 	want := `karpenter_pods_state{arch="amd64",capacity_type="spot",instance_type="type-1",managed="true",name="web-5d4f-00001-000",namespace="shop",node="node-00001",nodepool="default",` +
 		`owner="/apis/apps/v1/namespaces/shop/replicasets/web-5d4f",phase="Running",ready="true",scheduled="true",zone="zone-1"} 1`
 	if !slices.Contains(strings.Split(rec.Body.String(), "\n"), want) {
@@ -131,7 +147,9 @@ func TestScrapesDoNotDisturbTheLoop(t *testing.T) {
 	wg.Go(func() {
 		for i := range 100 {
 			o.Planning()
-			o.Searched(worlds[i%2], idleSearch(worlds[i%2], func(int) disrupt.BlockedNode { return disrupt.BlockedNode{Reason: disrupt.NothingCheaper} }), 0)
+			o.Searched(worlds[i%2], idleSearch(worlds[i%2], func(int) disrupt.BlockedNode {
+				return disrupt.BlockedNode{Reason: disrupt.NothingCheaper}
+			}), 0)
 			o.Planned(worlds[i%2], &plan.Plan{Provisioned: i%3 == 0}, 0)
 		}
 	})
@@ -192,7 +210,8 @@ func (s *sink) Header() http.Header {
 func (s *sink) Write(p []byte) (int, error) { s.n += len(p); return len(p), nil }
 func (s *sink) WriteHeader(int)             {}
 
-// BenchmarkIdlePlan1000Nodes20000Pods is what the observer adds to a plan on a large cluster in which nothing has changed.
+// BenchmarkIdlePlan1000Nodes20000Pods is what the observer adds to a plan on a large cluster in which nothing has
+// changed.
 func BenchmarkIdlePlan1000Nodes20000Pods(b *testing.B) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	o, _ := townObserver(&now, Options{ClusterState: true})

@@ -22,8 +22,8 @@ type disruptionReport struct {
 	Blocked    []servedBlocked `json:"stays"`
 }
 
-// servedMove is a move that the last search has found, whether it was begun or not: the nodes of one that was not are among
-// those that stay.
+// servedMove is a move that the last search has found, whether it was begun or not: the nodes of one that was not are
+// among those that stay.
 type servedMove struct {
 	Move           string   `json:"move"`
 	Command        string   `json:"command"`
@@ -61,8 +61,8 @@ type servedBlocked struct {
 	NeededPerMonth float64    `json:"neededPerMonth,omitempty"`
 }
 
-// Disruption serves what is being disrupted, what could be, and why each other node stays, as JSON. The parameters node, nodepool
-// and why pick some of it. Only the replica that leads has something to say.
+// Disruption serves what is being disrupted, what could be, and why each other node stays, as JSON. The parameters
+// node, nodepool and why pick some of it. Only the replica that leads has something to say.
 func (o *Observer) Disruption() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
@@ -85,7 +85,8 @@ func (o *Observer) Disruption() http.Handler {
 type filter struct{ node, pool, why string }
 
 func (p *filter) matches(nodes, pools []string) bool {
-	return p.why == "" && (p.node == "" || slices.Contains(nodes, p.node)) && (p.pool == "" || slices.Contains(pools, p.pool))
+	return p.why == "" && (p.node == "" || slices.Contains(nodes, p.node)) &&
+		(p.pool == "" || slices.Contains(pools, p.pool))
 }
 
 func (r *disruptionReport) underWay(s *cluster.Snapshot, pick filter) {
@@ -114,16 +115,21 @@ func (r *disruptionReport) searched(s *lastSearch, pick filter) {
 		if !pick.matches(m.nodes, m.pools) {
 			continue
 		}
-		r.Found = append(r.Found, servedMove{Move: m.ID, Command: decision(len(m.Bins) > 0), Reason: string(m.Reason), NodePools: m.pools, Nodes: m.nodes,
-			Replacements: len(m.Bins), SavingPerMonth: rounded((m.Before - m.After) * hoursPerMonth), Pods: m.Evicted, DryRun: m.dryRun})
+		r.Found = append(r.Found, servedMove{Move: m.ID, Command: decision(len(m.Bins) > 0), Reason: string(m.Reason),
+			NodePools: m.pools, Nodes: m.nodes,
+			Replacements: len(m.Bins), SavingPerMonth: rounded((m.Before - m.After) * hoursPerMonth), Pods: m.Evicted,
+			DryRun: m.dryRun})
 	}
 	for i := range s.blocked {
 		st := &s.blocked[i]
-		if pick.node != "" && pick.node != st.Node || pick.pool != "" && pick.pool != st.pool || pick.why != "" && pick.why != string(st.Reason) {
+		if pick.node != "" && pick.node != st.Node || pick.pool != "" && pick.pool != st.pool || pick.why != "" &&
+			pick.why != string(st.Reason) {
 			continue
 		}
-		one := servedBlocked{Node: st.Node, NodeClaim: st.Claim, NodePool: st.pool, Why: string(st.Reason), Message: s.text(st), Pod: st.Pod, Budget: st.PDB,
-			Since: st.since, SavingPerMonth: rounded(st.Saving * hoursPerMonth), NeededPerMonth: rounded(st.NeededSaving * hoursPerMonth)}
+		one := servedBlocked{Node: st.Node, NodeClaim: st.Claim, NodePool: st.pool, Why: string(st.Reason),
+			Message: s.text(st), Pod: st.Pod, Budget: st.PDB,
+			Since: st.since, SavingPerMonth: rounded(st.Saving * hoursPerMonth),
+			NeededPerMonth: rounded(st.NeededSaving * hoursPerMonth)}
 		if !st.Until.IsZero() {
 			one.Until = &st.Until
 		}

@@ -13,12 +13,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// staleAfter is how old the picture of the cluster may be before it no longer counts as in step: the loop looks at least every
-// ten seconds.
+// staleAfter is how old the picture of the cluster may be before it no longer counts as in step: the loop looks at
+// least every ten seconds.
 const staleAfter = 30 * time.Second
 
-// stateMetrics shows the cluster as gauges, worked out from the latest snapshot when somebody asks: between two scrapes it costs
-// nothing, and what is gone leaves no series behind.
+// stateMetrics shows the cluster as gauges, worked out from the latest snapshot when somebody asks: between two scrapes
+// it costs nothing, and what is gone leaves no series behind.
 type stateMetrics struct {
 	now    func() time.Time
 	latest atomic.Pointer[timedSnapshot]
@@ -56,7 +56,8 @@ func newStateMetrics(o Options, now func() time.Time, s *podStarts) *stateMetric
 	ours := append(classes, cluster.PoolLabel)
 	return &stateMetrics{
 		now: now, starts: s, leaving: &poolDeletions{}, perObject: o.ClusterState,
-		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), unused: newUnusedFamilies(), nodes: newNodeFamilies(o), pods: newPodFamilies(),
+		cluster: newClusterFamilies(), pools: newPoolFamilies(), moves: newMoveFamilies(), unused: newUnusedFamilies(),
+		nodes: newNodeFamilies(o), pods: newPodFamilies(),
 		claims: newConditionFamilies("NodeClaim", true, ours), poolsOf: newConditionFamilies("NodePool", true, nil),
 		nodesOf: newConditionFamilies("Node", false, append(ours, cluster.InitializedLabel)),
 	}

@@ -17,13 +17,20 @@ type clusterFamilies struct {
 
 func newClusterFamilies() clusterFamilies {
 	return clusterFamilies{
-		nodes:       newMetricFamily("karpenter_cluster_state_node_count", "Nodes that are known."),
-		synced:      newMetricFamily("karpenter_cluster_state_synced", "1 while the picture of the cluster is up to date, 0 while it is not."),
-		unsynced:    newMetricFamily("karpenter_cluster_state_unsynced_time_seconds", "For how long the picture of the cluster has not been up to date."),
-		utilization: newMetricFamily("karpenter_cluster_utilization_percent", "Share of what all nodes offer that pods have asked for.", "resource_type"),
-		queue:       newMetricFamily("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller", "scheduling_id"),
-		unfinished:  newMetricFamily("karpenter_scheduler_unfinished_work_seconds", "For how long the plan that is being made has been in the making; 0 while none is.", "controller", "scheduling_id"),
-		zones:       newMetricFamily("karpenter_scheduler_pending_pods_by_effective_zone_count", "Pods that wait for a place, by the one zone that they may go to; flexible for several, none for no zone at all.", "controller", "zone"),
+		nodes: newMetricFamily("karpenter_cluster_state_node_count", "Nodes that are known."),
+		synced: newMetricFamily("karpenter_cluster_state_synced", "1 while the picture of the cluster is up to "+
+			"date, 0 while it is not."),
+		unsynced: newMetricFamily("karpenter_cluster_state_unsynced_time_seconds", "For how long the picture of "+
+			"the cluster has not been up to date."),
+		utilization: newMetricFamily("karpenter_cluster_utilization_percent", "Share of what all nodes offer that "+
+			"pods have asked for.", "resource_type"),
+		queue: newMetricFamily("karpenter_scheduler_queue_depth", "Pods that wait for a place.", "controller",
+			"scheduling_id"),
+		unfinished: newMetricFamily("karpenter_scheduler_unfinished_work_seconds", "For how long the plan that is "+
+			"being made has been in the making; 0 while none is.", "controller", "scheduling_id"),
+		zones: newMetricFamily("karpenter_scheduler_pending_pods_by_effective_zone_count",
+			"Pods that wait for a place, by the one zone that they may go to; flexible for several, none for no zone "+
+				"at all.", "controller", "zone"),
 	}
 }
 
@@ -83,8 +90,8 @@ func (c *scrape) byZone() map[string]int {
 	return out
 }
 
-// effectiveZone is the one zone that a class may go to, by its selectors and its volumes; "flexible" if there are several
-// and "none" if they leave nothing.
+// effectiveZone is the one zone that a class may go to, by its selectors and its volumes; "flexible" if there are
+// several and "none" if they leave nothing.
 func effectiveZone(class *cluster.PodClass) string {
 	var zones []string
 	for _, term := range class.Terms {
@@ -114,7 +121,8 @@ func (c *scrape) empty() int {
 		}
 		for _, claim := range c.ClaimsOf(p.Name) {
 			n := c.NodeOf(claim.Name)
-			if n != nil && claim.Deleting.IsZero() && n.Deleting.IsZero() && claim.Is(cluster.Initialized) && disrupt.IsEmpty(c.Snapshot, claim, n) {
+			if n != nil && claim.Deleting.IsZero() && n.Deleting.IsZero() && claim.Is(cluster.Initialized) &&
+				disrupt.IsEmpty(c.Snapshot, claim, n) {
 				count++
 			}
 		}
@@ -127,11 +135,15 @@ type poolFamilies struct{ limit, usage, cost, allowed, consuming *metricFamily }
 
 func newPoolFamilies() poolFamilies {
 	return poolFamilies{
-		limit:     newMetricFamily("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
-		usage:     newMetricFamily("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.", "nodepool", "resource_type"),
-		cost:      newMetricFamily("karpenter_nodepools_cost_total", "Price of the nodes of a NodePool, in dollars per hour.", "nodepool"),
-		allowed:   newMetricFamily("karpenter_nodepools_allowed_disruptions", "Nodes of a NodePool that its budgets let go at the same time, by reason.", "nodepool", "reason"),
-		consuming: newMetricFamily("karpenter_nodepools_nodes_consuming_budgets", "Nodes of a NodePool that are out already and count against its budgets, by reason.", "nodepool", "reason"),
+		limit: newMetricFamily("karpenter_nodepools_limit", "Limits of a NodePool.", "nodepool", "resource_type"),
+		usage: newMetricFamily("karpenter_nodepools_usage", "Resources that the nodes of a NodePool have.",
+			"nodepool", "resource_type"),
+		cost: newMetricFamily("karpenter_nodepools_cost_total", "Price of the nodes of a NodePool, in dollars "+
+			"per hour.", "nodepool"),
+		allowed: newMetricFamily("karpenter_nodepools_allowed_disruptions", "Nodes of a NodePool that its budgets "+
+			"let go at the same time, by reason.", "nodepool", "reason"),
+		consuming: newMetricFamily("karpenter_nodepools_nodes_consuming_budgets", "Nodes of a NodePool that are out "+
+			"already and count against its budgets, by reason.", "nodepool", "reason"),
 	}
 }
 

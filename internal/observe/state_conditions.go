@@ -17,8 +17,8 @@ type conditionFamilies struct {
 	count, seconds, terminating *metricFamily
 	// keys are the labels of the object that its series carry, names what they are called there.
 	keys, names []string
-	// old are the families that the contract keeps for those who have used them: all kinds in one. Nil for a kind that was
-	// never in them.
+	// old are the families that the contract keeps for those who have used them: all kinds in one. Nil for a kind that
+	// was never in them.
 	old *oldFamilies
 }
 
@@ -46,7 +46,8 @@ type oldFamilies struct{ count, seconds, terminating *metricFamily }
 
 func newOldFamilies() *oldFamilies {
 	names := []string{"group", "kind"}
-	return &oldFamilies{count: conditionCount("operator_", names), seconds: conditionSeconds("operator_", names), terminating: terminatingSeconds("operator_", names)}
+	return &oldFamilies{count: conditionCount("operator_", names), seconds: conditionSeconds("operator_", names),
+		terminating: terminatingSeconds("operator_", names)}
 }
 
 func (f *oldFamilies) all() []*metricFamily {
@@ -59,7 +60,8 @@ func conditionCount(prefix string, more []string) *metricFamily {
 }
 
 func conditionSeconds(prefix string, more []string) *metricFamily {
-	return newMetricFamily(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.",
+	return newMetricFamily(prefix+"status_condition_current_status_seconds", "For how long a condition has been in "+
+		"its present status.",
 		append([]string{"namespace", "name", "type", "status", "reason"}, more...)...)
 }
 
@@ -83,7 +85,8 @@ func (c *scrape) conditions(st *stateMetrics) {
 }
 
 // object tells the conditions of one object, and whether it is on its way out.
-func (c *scrape) object(f *conditionFamilies, name string, labels cluster.Labels, conditions []cluster.Condition, deleting time.Time) {
+func (c *scrape) object(f *conditionFamilies, name string, labels cluster.Labels, conditions []cluster.Condition,
+	deleting time.Time) {
 	var more [8]*dto.LabelPair
 	extra := more[:0]
 	for i, key := range f.keys {
@@ -92,10 +95,12 @@ func (c *scrape) object(f *conditionFamilies, name string, labels cluster.Labels
 	called, namespace := single("name", name), c.shared("namespace", "")
 	group, kind := c.shared("group", f.group), c.shared("kind", f.kind)
 	conditions = slices.Clone(conditions)
-	slices.SortFunc(conditions, func(a, b cluster.Condition) int { return strings.Compare(a.Reason, b.Reason) }) // as series are; see tenants
+	// as series are; see tenants
+	slices.SortFunc(conditions, func(a, b cluster.Condition) int { return strings.Compare(a.Reason, b.Reason) })
 	for i := range conditions {
 		cond := &conditions[i]
-		words := append(c.buffer[:0], namespace, called, c.shared("type", cond.Type), c.shared("status", string(cond.Status)), c.shared("reason", cond.Reason))
+		words := append(c.buffer[:0], namespace, called, c.shared("type", cond.Type),
+			c.shared("status", string(cond.Status)), c.shared("reason", cond.Reason))
 		c.buffer = append(words, extra...)
 		c.send(f.count, 1, c.buffer...)
 		if !cond.Since.IsZero() {

@@ -14,10 +14,14 @@ type moveFamilies struct{ eligible, moves, blocked, found *metricFamily }
 
 func newMoveFamilies() moveFamilies {
 	return moveFamilies{
-		eligible: newMetricFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, by reason.", "reason"),
-		moves:    newMetricFamily("tenon_disruption_moves", "Disruptions that are under way, by reason and by how far they have come.", "reason", "stage"),
-		blocked:  newMetricFamily("tenon_disruption_stays", "Nodes by why the last search for cheaper ones left them where they are.", "nodepool", "why"),
-		found:    newMetricFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search found would save, and the nodes that carry nothing, in dollars per hour."),
+		eligible: newMetricFamily("karpenter_voluntary_disruption_eligible_nodes", "Nodes that could be disrupted, "+
+			"by reason.", "reason"),
+		moves: newMetricFamily("tenon_disruption_moves", "Disruptions that are under way, by reason and by how "+
+			"far they have come.", "reason", "stage"),
+		blocked: newMetricFamily("tenon_disruption_stays", "Nodes by why the last search for cheaper ones left them "+
+			"where they are.", "nodepool", "why"),
+		found: newMetricFamily("tenon_consolidation_found_saving_per_hour", "What the moves that the last search "+
+			"found would save, and the nodes that carry nothing, in dollars per hour."),
 	}
 }
 
@@ -34,7 +38,8 @@ func (c *scrape) moveGauges(f *moveFamilies, s *lastSearch) {
 	counts := c.underWay()
 	for _, reason := range append(disrupt.BudgetReasons(), command.Expired) {
 		for _, stage := range stages() {
-			c.send(f.moves, float64(counts[moveStage{reason, stage}]), c.shared("reason", reasonLabel(reason)), c.shared("stage", stage))
+			c.send(f.moves, float64(counts[moveStage{reason, stage}]), c.shared("reason", reasonLabel(reason)),
+				c.shared("stage", stage))
 		}
 	}
 	if s == nil {
@@ -81,7 +86,8 @@ func (c *scrape) drifted() int {
 	return count
 }
 
-// stages are how far a move may have come: its nodes are fenced, replacements are awaited, these are up, its nodes are leaving.
+// stages are how far a move may have come: its nodes are fenced, replacements are awaited, these are up, its nodes are
+// leaving.
 func stages() []string { return []string{"fenced", "waiting", "ready", "leaving"} }
 
 // moveStage is a reason and a stage.

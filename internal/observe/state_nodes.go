@@ -19,11 +19,14 @@ type nodeFamilies struct {
 	allocatable, podRequests, podLimits, daemonRequests, daemonLimits, overhead, lifetime *metricFamily
 }
 
-// nodeKeys are the labels of a node that its series carry: the contract's well-known ones and the provider's, by the last part of their
-// key. A series can't have two labels of the same name: the first counts, and the contract's come first.
+// nodeKeys are the labels of a node that its series carry: the contract's well-known ones and the provider's, by the
+// last part of their key. A series can't have two labels of the same name: the first counts, and the contract's come
+// first.
 func nodeKeys(o Options) (keys, names []string) {
-	known := append([]string{cluster.PoolLabel, cluster.ZoneLabel, corev1.LabelTopologyRegion, cluster.InstanceTypeLabel, corev1.LabelArchStable,
-		corev1.LabelOSStable, cluster.CapacityTypeLabel, corev1.LabelWindowsBuild}, slices.Sorted(slices.Values(o.NodeLabels))...)
+	known := append([]string{cluster.PoolLabel, cluster.ZoneLabel, corev1.LabelTopologyRegion,
+		cluster.InstanceTypeLabel, corev1.LabelArchStable,
+		corev1.LabelOSStable, cluster.CapacityTypeLabel, corev1.LabelWindowsBuild},
+		slices.Sorted(slices.Values(o.NodeLabels))...)
 	taken := []string{"node_name", "phase", "managed", "resource_type"}
 	for _, kind := range o.NodeClasses { // which class a node has is no label of its series in the contract
 		taken = append(taken, lastPart(v1.NodeClassLabelKey(kind.Group, kind.Kind)))
@@ -36,7 +39,8 @@ func nodeKeys(o Options) (keys, names []string) {
 	return keys, names
 }
 
-// lastPart writes what follows the slash in the key of a label as the name of a metric's. A key without one is taken whole.
+// lastPart writes what follows the slash in the key of a label as the name of a metric's. A key without one is taken
+// whole.
 func lastPart(key string) string {
 	return labelName(strings.ToLower(key[strings.LastIndexByte(key, '/')+1:]))
 }
@@ -49,18 +53,22 @@ func newNodeFamilies(o Options) nodeFamilies {
 	}
 	return nodeFamilies{
 		keys: keys, names: called,
-		allocatable:    perResource("allocatable", "What a node offers to pods."),
-		podRequests:    perResource("total_pod_requests", "What the pods on a node have asked for, DaemonSets' included."),
-		podLimits:      perResource("total_pod_limits", "What the pods on a node may use at most, DaemonSets' included."),
+		allocatable: perResource("allocatable", "What a node offers to pods."),
+		podRequests: perResource("total_pod_requests", "What the pods on a node have asked for, DaemonSets' "+
+			"included."),
+		podLimits: perResource("total_pod_limits",
+			"What the pods on a node may use at most, DaemonSets' included."),
 		daemonRequests: perResource("total_daemon_requests", "What the DaemonSets' pods on a node have asked for."),
 		daemonLimits:   perResource("total_daemon_limits", "What the DaemonSets' pods on a node may use at most."),
-		overhead:       perResource("system_overhead", "What a node keeps for itself: its capacity less what it offers to pods."),
-		lifetime:       newMetricFamily("karpenter_nodes_current_lifetime_seconds", "Age of a node.", names...),
+		overhead: perResource("system_overhead", "What a node keeps for itself: its capacity less what it "+
+			"offers to pods."),
+		lifetime: newMetricFamily("karpenter_nodes_current_lifetime_seconds", "Age of a node.", names...),
 	}
 }
 
 func (f *nodeFamilies) all() []*metricFamily {
-	return []*metricFamily{f.allocatable, f.podRequests, f.podLimits, f.daemonRequests, f.daemonLimits, f.overhead, f.lifetime}
+	return []*metricFamily{f.allocatable, f.podRequests, f.podLimits, f.daemonRequests, f.daemonLimits, f.overhead,
+		f.lifetime}
 }
 
 // nodeLoad is what the pods on a node add up to.
@@ -94,8 +102,10 @@ func (c *scrape) nodeGauges(f *nodeFamilies) {
 			amount resource.Vector
 			always bool // tell the resource even if there is none of it
 		}{
-			{f.allocatable, n.Allocatable, true}, {f.overhead, n.Capacity.Sub(n.Allocatable), true}, {f.podRequests, sum.requests, false},
-			{f.daemonRequests, sum.daemonRequests, false}, {f.podLimits, sum.limits, false}, {f.daemonLimits, sum.daemonLimits, false},
+			{f.allocatable, n.Allocatable, true}, {f.overhead, n.Capacity.Sub(n.Allocatable), true},
+			{f.podRequests, sum.requests, false},
+			{f.daemonRequests, sum.daemonRequests, false}, {f.podLimits, sum.limits, false},
+			{f.daemonLimits, sum.daemonLimits, false},
 		}
 		for _, d := range dimensions {
 			there := n.Capacity[d.index] != 0 || n.Allocatable[d.index] != 0
@@ -113,10 +123,13 @@ func (c *scrape) sortedNodes() []*cluster.Node {
 	class := make(map[*cluster.Node]string, len(c.Nodes))
 	for _, n := range c.Nodes {
 		_, managed := n.Labels.Get(cluster.PoolLabel)
-		class[n] = label(n.Labels, corev1.LabelArchStable) + "\x00" + label(n.Labels, cluster.CapacityTypeLabel) + "\x00" +
+		class[n] = label(n.Labels, corev1.LabelArchStable) + "\x00" + label(n.Labels, cluster.CapacityTypeLabel) +
+			"\x00" +
 			label(n.Labels, cluster.InstanceTypeLabel) + "\x00" + truth(managed) + "\x00" + n.Name
 	}
-	return slices.SortedFunc(slices.Values(c.Nodes), func(a, b *cluster.Node) int { return strings.Compare(class[a], class[b]) })
+	return slices.SortedFunc(slices.Values(c.Nodes), func(a, b *cluster.Node) int {
+		return strings.Compare(class[a], class[b])
+	})
 }
 
 // nodeRow is the labels that all series of a node share, with room for one more.

@@ -23,13 +23,18 @@ func newPodFamilies() podFamilies {
 		return newMetricFamily("karpenter_pods_"+name, help, append([]string{"name", "namespace"}, labels...)...)
 	}
 	return podFamilies{
-		state: newMetricFamily("karpenter_pods_state", "1 for each pod; its labels say how it is.", "name", "namespace", "owner", "phase", "ready",
+		state: newMetricFamily("karpenter_pods_state", "1 for each pod; its labels say how it is.", "name", "namespace",
+			"owner", "phase", "ready",
 			"node", "scheduled", "nodepool", "zone", "arch", "capacity_type", "instance_type", "managed"),
-		unbound:               waiting("unbound_time_seconds", "For how long a pod has existed without a node.", "dynamic_resources"),
-		unstarted:             waiting("unstarted_time_seconds", "For how long a pod has existed without being ready."),
-		provisioningUnbound:   waiting("provisioning_unbound_time_seconds", "For how long a pod that was given a place has not been bound to it.", "dynamic_resources"),
-		provisioningUnstarted: waiting("provisioning_unstarted_time_seconds", "For how long a pod that was given a place has not been ready."),
-		undecided:             waiting("provisioning_scheduling_undecided_time_seconds", "For how long a pod that needs a place has not been planned for."),
+		unbound: waiting("unbound_time_seconds", "For how long a pod has existed without a node.",
+			"dynamic_resources"),
+		unstarted: waiting("unstarted_time_seconds", "For how long a pod has existed without being ready."),
+		provisioningUnbound: waiting("provisioning_unbound_time_seconds", "For how long a pod that was given a "+
+			"place has not been bound to it.", "dynamic_resources"),
+		provisioningUnstarted: waiting("provisioning_unstarted_time_seconds", "For how long a pod that was given a "+
+			"place has not been ready."),
+		undecided: waiting("provisioning_scheduling_undecided_time_seconds", "For how long a pod that "+
+			"needs a place has not been planned for."),
 	}
 }
 
@@ -43,7 +48,8 @@ const hostLabels = 8
 // hostSeries is a node, or the lack of one, as the series of its pods show it.
 type hostSeries struct {
 	labels [hostLabels]*dto.LabelPair
-	// class is the labels by which series are sorted before they are by the pod's name, rank its place among the others.
+	// class is the labels by which series are sorted before they are by the pod's name, rank its place among the
+	// others.
 	class string
 	rank  int
 }
@@ -62,14 +68,15 @@ func (c *scrape) podStates(f *podFamilies) {
 		if o := owners[p.Owner]; o != nil {
 			owner = o.of(p.Namespace)
 		}
-		row := append(c.buffer[:0], single("name", p.Name), c.shared("namespace", p.Namespace), owner, c.shared("phase", phase(p)), c.shared("ready", truth(p.Ready)))
+		row := append(c.buffer[:0], single("name", p.Name), c.shared("namespace", p.Namespace), owner,
+			c.shared("phase", phase(p)), c.shared("ready", truth(p.Ready)))
 		c.buffer = append(row, t.labels[:]...)
 		c.send(f.state, 1, c.buffer...)
 	}
 }
 
-// sortedPods lists the pods in the order of their series: the library sorts what it is given, label by label, and takes much
-// longer for it than we do.
+// sortedPods lists the pods in the order of their series: the library sorts what it is given, label by label, and takes
+// much longer for it than we do.
 func (c *scrape) sortedPods() []podSeries {
 	hosts := make(map[string]*hostSeries, len(c.Nodes)+1)
 	out := make([]podSeries, 0, len(c.Pods))
@@ -77,12 +84,15 @@ func (c *scrape) sortedPods() []podSeries {
 		h := hosts[p.Node]
 		if h == nil {
 			h = &hostSeries{labels: c.hostRow(p.Node)}
-			h.class = h.labels[4].GetValue() + "\x00" + h.labels[5].GetValue() + "\x00" + h.labels[6].GetValue() + "\x00" + h.labels[7].GetValue()
+			h.class = h.labels[4].GetValue() + "\x00" + h.labels[5].GetValue() + "\x00" + h.labels[6].GetValue() +
+				"\x00" + h.labels[7].GetValue()
 			hosts[p.Node] = h
 		}
 		out = append(out, podSeries{p, h})
 	}
-	ranked := slices.SortedFunc(maps.Values(hosts), func(a, b *hostSeries) int { return strings.Compare(a.class, b.class) })
+	ranked := slices.SortedFunc(maps.Values(hosts), func(a, b *hostSeries) int {
+		return strings.Compare(a.class, b.class)
+	})
 	for i, h := range ranked {
 		if i > 0 {
 			h.rank = ranked[i-1].rank
@@ -107,8 +117,10 @@ func (c *scrape) hostRow(name string) [hostLabels]*dto.LabelPair {
 	}
 	pool := label(labels, cluster.PoolLabel)
 	return [...]*dto.LabelPair{
-		single("node", name), c.shared("scheduled", truth(name != "")), c.shared("nodepool", pool), c.shared("zone", label(labels, cluster.ZoneLabel)),
-		c.shared("arch", label(labels, corev1.LabelArchStable)), c.shared("capacity_type", label(labels, cluster.CapacityTypeLabel)),
+		single("node", name), c.shared("scheduled", truth(name != "")), c.shared("nodepool", pool),
+		c.shared("zone", label(labels, cluster.ZoneLabel)),
+		c.shared("arch", label(labels, corev1.LabelArchStable)), c.shared("capacity_type",
+			label(labels, cluster.CapacityTypeLabel)),
 		c.shared("instance_type", label(labels, cluster.InstanceTypeLabel)), c.shared("managed", truth(pool != "")),
 	}
 }

@@ -15,9 +15,11 @@ func newUnusedFamilies() unusedFamilies {
 		nodes: newMetricFamily("tenon_nodes_in_vain",
 			"Unused nodes: created for pods that cannot run on them, and without any other workload, by the cause.",
 			"nodepool", "cause"),
-		price: newMetricFamily("tenon_nodes_in_vain_price_per_hour", "Price of the unused nodes, in dollars per hour.", "nodepool"),
+		price: newMetricFamily("tenon_nodes_in_vain_price_per_hour", "Price of the unused nodes, in dollars per hour.",
+			"nodepool"),
 		static: newMetricFamily("tenon_static_nodes_end_too_soon",
-			"Nodes of static NodePools that ended within 10 minutes more than once in a row, so that new ones are created "+
+			"Nodes of static NodePools that ended within 10 minutes more than once in a row, so that new ones are "+
+				"created "+
 				"less and less often.", "nodepool"),
 		workloads: newMetricFamily("tenon_workloads_held",
 			"Workloads whose pods cannot run on the nodes created for them, so that they get one new node at a time, "+

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// blockTeller tells nodes why they stay, a few at a time: there may be thousands, and it is no hurry. Only the loop's own goroutine
-// touches it.
+// blockTeller tells nodes why they stay, a few at a time: there may be thousands, and it is no hurry. Only the loop's
+// own goroutine touches it.
 type blockTeller struct {
 	// search is what is being told; next is when to go on.
 	search *lastSearch
@@ -29,8 +29,8 @@ const (
 	disruptionBlocked = "DisruptionBlocked"
 )
 
-// tellBlocked tells nodes and claims why they stay. What the reason is about is part of the news, its figures are not: they change a
-// little with every search.
+// tellBlocked tells nodes and claims why they stay. What the reason is about is part of the news, its figures are not:
+// they change a little with every search.
 func (e *events) tellBlocked(s *cluster.Snapshot, ls *lastSearch) {
 	t, now := &e.blockTeller, e.now()
 	if ls == nil || len(ls.blocked) == 0 || t.search == ls && now.Before(t.next) {

@@ -45,7 +45,8 @@ func (e *events) tellDone(s *cluster.Snapshot, out command.Outcome) {
 		}
 		if claim := s.Claim(c.Claim); claim != nil && c.Untainted {
 			e.tell(claimRef(claim.Name, claim.UID), warning, "UnregisteredTaintMissing", "Registering", fmt.Sprintf(
-				"Node %s came without the taint %s:NoExecute, so pods may have reached it before it was set up; let the kubelet register with it", c.Node, cluster.UnregisteredTaint))
+				"Node %s came without the taint %s:NoExecute, so pods may have reached it before it was set up; let "+
+					"the kubelet register with it", c.Node, cluster.UnregisteredTaint))
 		}
 	case command.Evict:
 		e.tellLeft(s, c)
@@ -66,17 +67,21 @@ func (e *events) tellReplaces(s *cluster.Snapshot, c *cluster.Claim, reason, wha
 	if len(members) > 1 {
 		whom += fmt.Sprintf(" and %d more", len(members)-1)
 	}
-	e.tell(claimRef(c.Name, c.UID), normal, reason, "Disrupting", fmt.Sprintf("%s: %s, it takes the place of NodeClaim %s", what, moveReason(c.Replaces), whom))
+	e.tell(claimRef(c.Name, c.UID), normal, reason, "Disrupting", fmt.Sprintf("%s: %s, it takes the place of "+
+		"NodeClaim %s", what, moveReason(c.Replaces), whom))
 }
 
 // tellLeft tells a pod why it has to leave its node.
 func (e *events) tellLeft(s *cluster.Snapshot, c command.Evict) {
-	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Name, UID: types.UID(c.UID)}
+	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Name,
+		UID: types.UID(c.UID)}
 	if c.Delete {
-		e.tell(ref, normal, "Disrupted", "Draining", fmt.Sprintf("Deleted pod with a grace period of %s: the time of node %s is up, disruption budgets and do-not-disrupt no longer count", c.Grace.Round(time.Second), c.Node))
+		e.tell(ref, normal, "Disrupted", "Draining", fmt.Sprintf("Deleted pod with a grace period of %s: the time of "+
+			"node %s is up, disruption budgets and do-not-disrupt no longer count", c.Grace.Round(time.Second), c.Node))
 		return
 	}
-	e.tell(ref, normal, "Evicted", "Draining", fmt.Sprintf("Evicted pod: node %s is being drained, reason %s", c.Node, drainReason(s, c.Node)))
+	e.tell(ref, normal, "Evicted", "Draining", fmt.Sprintf("Evicted pod: node %s is being drained, reason %s", c.Node,
+		drainReason(s, c.Node)))
 }
 
 // tellDeleted tells why a claim, and with it its node, has to go.
@@ -140,8 +145,8 @@ func because(reason command.Reason, message string) string {
 	return string(reason) + ", " + message
 }
 
-// tellNotes tells the notes that are news, as long as there is room for more events; it returns those that it told. Who finds
-// no room is news the next time, too.
+// tellNotes tells the notes that are news, as long as there is room for more events; it returns those that it told. Who
+// finds no room is news the next time, too.
 func (e *events) tellNotes(notes []cluster.Note) []cluster.Note {
 	var told []cluster.Note
 	for _, n := range notes {
@@ -167,7 +172,8 @@ func (e *events) tellNotes(notes []cluster.Note) []cluster.Note {
 	return told
 }
 
-// tellDryRun tells what a dry run would do, once for as long as nothing but its figures changes; it reports whether it did.
+// tellDryRun tells what a dry run would do, once for as long as nothing but its figures changes; it reports whether it
+// did.
 func (e *events) tellDryRun(n cluster.Note) bool {
 	summary := e.longEvents.hash(n.Reason + withoutFigures(n.Message))
 	if e.longEvents.knows(n.UID, summary) || !e.limiters[dryRun].allow(e.now()) {
@@ -198,7 +204,8 @@ func noteRef(n cluster.Note) *corev1.ObjectReference {
 	case "PodDisruptionBudget":
 		version = "policy/v1"
 	}
-	return &corev1.ObjectReference{APIVersion: version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, UID: types.UID(n.UID)}
+	return &corev1.ObjectReference{APIVersion: version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name,
+		UID: types.UID(n.UID)}
 }
 
 // tellClaimCondition tells a claim that one of its conditions has changed.
@@ -209,10 +216,11 @@ func (e *events) tellClaimCondition(c *cluster.Claim, from, to cluster.Condition
 	e.tell(claimRef(c.Name, c.UID), normal, to.Type, "Checking", wentTo(from, to))
 }
 
-// tellPoolCondition is the same for a pool and the contract's conditions. What a condition says of a pool that is new is no change, and that
-// the pool is ready has been told when that was written.
+// tellPoolCondition is the same for a pool and the contract's conditions. What a condition says of a pool that is new
+// is no change, and that the pool is ready has been told when that was written.
 func (e *events) tellPoolCondition(p *cluster.Pool, from, to cluster.Condition) {
-	if from.Since.IsZero() || strings.Contains(to.Type, "/") || to.Type == cluster.Ready && to.Status == cluster.True || !e.transitions.allow(e.now()) {
+	if from.Since.IsZero() || strings.Contains(to.Type, "/") || to.Type == cluster.Ready && to.Status == cluster.True ||
+		!e.transitions.allow(e.now()) {
 		return
 	}
 	e.tell(poolRef(p.Name, p.UID), normal, to.Type, "Checking", wentTo(from, to))

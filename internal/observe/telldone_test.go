@@ -24,7 +24,8 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 		return []string{kind + " NodeClaim/a " + reason + ": " + note, kind + " Node/a " + reason + ": " + note}
 	}
 	disrupting := func(r string) []string {
-		return []string{"Normal NodeClaim/a DisruptionTerminating: Disrupting NodeClaim: " + r + ", why", "Normal Node/a DisruptionTerminating: Disrupting Node: " + r + ", why"}
+		return []string{"Normal NodeClaim/a DisruptionTerminating: Disrupting NodeClaim: " + r + ", why",
+			"Normal Node/a DisruptionTerminating: Disrupting Node: " + r + ", why"}
 	}
 	for _, c := range []struct {
 		command command.Command
@@ -36,18 +37,24 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 		{deleted(command.ScaledDown), disrupting("ScaledDown")},
 		{deleted(command.InstanceMissing), both("Warning", "InstanceMissing", "InstanceMissing, why")},
 		{deleted(command.NodeMissing), both("Warning", "NodeMissing", "NodeMissing, why")},
-		{deleted(command.InitializationTimeout), both("Warning", "InitializationTimeout", "InitializationTimeout, why")},
+		{deleted(command.InitializationTimeout), both("Warning", "InitializationTimeout",
+			"InitializationTimeout, why")},
 		{deleted(command.InsufficientCapacity), both("Warning", "InsufficientCapacityError", "why")},
 		{deleted(command.ClassNotReady), both("Warning", "NodeClassNotReady", "why")},
 		{deleted(command.Requested), nil},
-		{command.DeleteNode{Node: "a", Reason: command.ClaimMissing, Message: "why"}, []string{"Warning Node/a ClaimMissing: ClaimMissing, why"}},
-		{command.Register{Claim: "a", Node: "a", Untainted: true}, []string{"Warning NodeClaim/a UnregisteredTaintMissing: Node a came without the taint karpenter.sh/unregistered"}},
+		{command.DeleteNode{Node: "a", Reason: command.ClaimMissing, Message: "why"},
+			[]string{"Warning Node/a ClaimMissing: ClaimMissing, why"}},
+		{command.Register{Claim: "a", Node: "a", Untainted: true}, []string{"Warning NodeClaim/a " +
+			"UnregisteredTaintMissing: Node a came without the taint karpenter.sh/unregistered"}},
 		{command.Register{Claim: "a", Node: "a"}, nil},
-		{command.Release{Claim: "a", UID: "u", Node: "a"}, both("Normal", "Finalized", "Finalized karpenter.sh/termination")},
+		{command.Release{Claim: "a", UID: "u", Node: "a"}, both("Normal", "Finalized",
+			"Finalized karpenter.sh/termination")},
 		{command.Release{Node: "a"}, []string{"Normal Node/a Finalized: Finalized karpenter.sh/termination"}},
 		{command.Release{Node: "gone"}, nil},
-		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a"}, []string{"Normal Pod/p Evicted: Evicted pod: node a is being drained"}},
-		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a", Delete: true, Grace: 3 * time.Second}, []string{"Normal Pod/p Disrupted: Deleted pod with a grace period of 3s"}},
+		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a"}, []string{"Normal Pod/p Evicted: Evicted " +
+			"pod: node a is being drained"}},
+		{command.Evict{UID: "1", Namespace: "ns", Name: "p", Node: "a", Delete: true, Grace: 3 * time.Second},
+			[]string{"Normal Pod/p Disrupted: Deleted pod with a grace period of 3s"}},
 	} {
 		now := time.Now()
 		o, r, _, logs := newObserver(&now)
@@ -75,12 +82,14 @@ func TestNotesBecomeEventsOnceInAWhile(t *testing.T) {
 	s.Notes = []cluster.Note{pod.Note("DoNotDisruptUntil", "until noon")}
 	warn := s.Nodes[0].Note("FailedDraining", "pod ns/p stays")
 	warn.Warning = true
-	p := &plan.Plan{Notes: []cluster.Note{warn, s.Claims[0].Note("FailedConsistencyCheck", "half the memory is missing"), s.Pools[0].Note("NodeRepairBlocked", "too many")}}
+	p := &plan.Plan{Notes: []cluster.Note{warn, s.Claims[0].Note("FailedConsistencyCheck",
+		"half the memory is missing"), s.Pools[0].Note("NodeRepairBlocked", "too many")}}
 	for range 3 {
 		o.Planned(s, p, 0)
 	}
 	want := []string{"Normal Pod/p DoNotDisruptUntil: until noon", "Warning Node/a FailedDraining: pod ns/p stays",
-		"Normal NodeClaim/a FailedConsistencyCheck: half the memory is missing", "Normal NodePool/default NodeRepairBlocked: too many"}
+		"Normal NodeClaim/a FailedConsistencyCheck: half the memory is missing", "Normal NodePool/default " +
+			"NodeRepairBlocked: too many"}
 	if !slices.Equal(r.lines, want) {
 		t.Errorf("events %q, want %q", r.lines, want)
 	}
@@ -100,7 +109,8 @@ func TestManyNotesAreAllToldInTime(t *testing.T) {
 	const notes = 1000
 	p := &plan.Plan{}
 	for i := range notes {
-		p.Notes = append(p.Notes, (&cluster.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i)}).Note("InvalidDoNotDisruptAnnotation", "x"))
+		p.Notes = append(p.Notes, (&cluster.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i)}).
+			Note("InvalidDoNotDisruptAnnotation", "x"))
 	}
 	o.Planned(snapshot(), p, 0)
 	if len(r.lines) != failuresBurst {
@@ -149,14 +159,16 @@ func TestConditionsAreFollowed(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	if !slices.Contains(r.lines, "Normal NodeClaim/a Launched: Condition Launched went from Unknown to True, reason Launched") {
+	if !slices.Contains(r.lines, "Normal NodeClaim/a Launched: Condition Launched went from Unknown to True, reason "+
+		"Launched") {
 		t.Errorf("events %q", r.lines)
 	}
 	gone := snapshot()
 	gone.Claims = nil
 	o.Planned(gone.Seal(), &plan.Plan{}, 0)
 	got := series(t, registry, "operator_nodeclaim_")
-	if !strings.Contains(got, "operator_nodeclaim_termination_duration_seconds{karpenter_sh_nodepool=} 1\n") || strings.Contains(got, "name=a") {
+	if !strings.Contains(got, "operator_nodeclaim_termination_duration_seconds{karpenter_sh_nodepool=} 1\n") ||
+		strings.Contains(got, "name=a") {
 		t.Errorf("when the claim is gone:\n%s", got)
 	}
 }
@@ -168,7 +180,8 @@ func TestPoolsAndNodesAreFollowed(t *testing.T) {
 	o.Planned(first, &plan.Plan{}, 0)
 	second := town(now, 1, 0)
 	second.Pools[0].Deleting = true
-	second.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.Ready, Status: cluster.False, Reason: "Deleting"}}
+	second.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.Ready, Status: cluster.False,
+		Reason: "Deleting"}}
 	second.Nodes[0].Ready, second.Nodes[0].Deleting = false, now
 	second.Nodes[0].Conditions = []cluster.NodeCondition{{Type: "Ready", Status: "Unknown", Since: now}}
 	o.Planned(second, &plan.Plan{}, 0)
@@ -178,7 +191,8 @@ func TestPoolsAndNodesAreFollowed(t *testing.T) {
 		"operator_nodepool_status_condition_count{name=default,namespace=,reason=Deleting,status=False,type=Ready} 1",
 		"operator_nodepool_termination_current_time_seconds{name=default,namespace=} 4",
 		"operator_node_status_condition_transitions_total{" + where + "reason=,status=Unknown,type=Ready} 1",
-		"operator_node_status_condition_current_status_seconds{" + where + "name=node-00000,namespace=,reason=,status=Unknown,type=Ready} 4",
+		"operator_node_status_condition_current_status_seconds{" + where +
+			"name=node-00000,namespace=,reason=,status=Unknown,type=Ready} 4",
 		"operator_node_termination_current_time_seconds{" + where + "name=node-00000,namespace=} 4",
 	} {
 		if got := series(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
@@ -188,7 +202,8 @@ func TestPoolsAndNodesAreFollowed(t *testing.T) {
 	third := town(now, 0, 0)
 	third.Pools = nil
 	o.Planned(third.Seal(), &plan.Plan{}, 0)
-	for _, want := range []string{"operator_nodepool_termination_duration_seconds{} 1", "operator_node_termination_duration_seconds{" + strings.TrimSuffix(where, ",") + "} 1"} {
+	for _, want := range []string{"operator_nodepool_termination_duration_seconds{} 1",
+		"operator_node_termination_duration_seconds{" + strings.TrimSuffix(where, ",") + "} 1"} {
 		if got := series(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
 		}
@@ -202,11 +217,13 @@ func TestPodsAreToldHowLongTheyAreSpared(t *testing.T) {
 		return pending(&cluster.Pod{UID: "1", Name: "p", Node: "n", DoNotDisrupt: spared, DoNotDisruptUntil: until})
 	}
 	noon := now.Add(time.Hour)
-	for _, s := range []*cluster.Snapshot{pod(false, time.Time{}), pod(true, time.Time{}), pod(true, noon), pod(true, noon), pod(false, noon), pod(false, noon)} {
+	for _, s := range []*cluster.Snapshot{pod(false, time.Time{}), pod(true, time.Time{}), pod(true, noon),
+		pod(true, noon), pod(false, noon), pod(false, noon)} {
 		o.Planned(s, &plan.Plan{}, 0)
 	}
 	want := []string{"Normal Pod/p DoNotDisruptUntil: The pod's node is not disrupted before 2026-11-15T13:00:00Z",
-		"Normal Pod/p DoNotDisruptGracePeriodElapsed: The pod no longer keeps its node from being disrupted: its time was over at 2026-11-15T13:00:00Z"}
+		"Normal Pod/p DoNotDisruptGracePeriodElapsed: The pod no longer keeps its node from being disrupted: its " +
+			"time was over at 2026-11-15T13:00:00Z"}
 	if !slices.Equal(r.lines, want) {
 		t.Errorf("events %q, want %q", r.lines, want)
 	}
@@ -218,8 +235,10 @@ func TestRefusalsAreLoggedWithTheirReason(t *testing.T) {
 		var lines []string
 		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 		New(log, silent{}, prometheus.NewRegistry(), time.Now, Options{}).Done(ended(), command.Outcome{
-			Command: command.LaunchInstance{Claim: "a"}, Refused: true, Refusal: command.Refusal{Reason: reason, Message: "no subnets"}}, 0)
-		if len(lines) != 1 || !strings.Contains(lines[0], `"reason"="`+string(reason)+`"`) || !strings.Contains(lines[0], `"cause"="no subnets"`) {
+			Command: command.LaunchInstance{Claim: "a"}, Refused: true, Refusal: command.Refusal{Reason: reason,
+				Message: "no subnets"}}, 0)
+		if len(lines) != 1 || !strings.Contains(lines[0], `"reason"="`+string(reason)+`"`) ||
+			!strings.Contains(lines[0], `"cause"="no subnets"`) {
 			t.Errorf("%s: log %q", reason, lines)
 		}
 	}
@@ -227,12 +246,18 @@ func TestRefusalsAreLoggedWithTheirReason(t *testing.T) {
 
 func TestEveryActIsLoggedWithItsObjectAndReason(t *testing.T) {
 	for _, out := range []command.Outcome{
-		{Command: command.CreateClaim{Name: "a", Reason: command.Provisioned}}, {Command: command.LaunchInstance{Claim: "a"}},
-		{Command: command.LaunchInstance{Claim: "a"}, Refused: true, Refusal: command.Refusal{Reason: command.ClassNotReady, Message: "no subnets"}},
-		{Command: command.Register{Claim: "a"}}, {Command: command.Initialize{Claim: "a"}}, {Command: command.Fence{Claim: "a", Reason: command.Empty}}, {Command: command.Unfence{Claim: "a"}},
-		{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}}, {Command: command.DeleteNode{Node: "a", Reason: command.ClaimMissing}}, {Command: command.Evict{Pod: "a"}},
-		{Command: command.Evict{Pod: "a", Delete: true}}, {Command: command.Nominate{Pod: "a"}}, {Command: command.Bind{Pod: "a"}}, {Command: command.Terminate{Claim: "a"}, InstanceGone: true},
-		{Command: command.Release{Claim: "a"}}, {Command: command.Adopt{Claim: "a"}}, {Command: command.SetClaim{Claim: "a"}}, {Command: command.SetPool{Pool: "a"}},
+		{Command: command.CreateClaim{Name: "a", Reason: command.Provisioned}},
+		{Command: command.LaunchInstance{Claim: "a"}},
+		{Command: command.LaunchInstance{Claim: "a"}, Refused: true,
+			Refusal: command.Refusal{Reason: command.ClassNotReady, Message: "no subnets"}},
+		{Command: command.Register{Claim: "a"}}, {Command: command.Initialize{Claim: "a"}},
+		{Command: command.Fence{Claim: "a", Reason: command.Empty}}, {Command: command.Unfence{Claim: "a"}},
+		{Command: command.DeleteClaim{Claim: "a", Reason: command.Expired}},
+		{Command: command.DeleteNode{Node: "a", Reason: command.ClaimMissing}}, {Command: command.Evict{Pod: "a"}},
+		{Command: command.Evict{Pod: "a", Delete: true}}, {Command: command.Nominate{Pod: "a"}},
+		{Command: command.Bind{Pod: "a"}}, {Command: command.Terminate{Claim: "a"}, InstanceGone: true},
+		{Command: command.Release{Claim: "a"}}, {Command: command.Adopt{Claim: "a"}},
+		{Command: command.SetClaim{Claim: "a"}}, {Command: command.SetPool{Pool: "a"}},
 		{Command: command.WritePoolHash{Pool: "a"}}, {Command: command.WriteClaimHash{Claim: "a"}},
 	} {
 		var lines []string
@@ -242,18 +267,21 @@ func TestEveryActIsLoggedWithItsObjectAndReason(t *testing.T) {
 		if strings.Contains(lines[0], `"message"=`) {
 			t.Errorf("%T: log %q: message is the logger's own key", out.Command, lines)
 		}
-		if len(lines) != 1 || !strings.Contains(lines[0], `="a"`) || strings.Count(lines[0], `"reason"="`) != 1 || strings.Contains(lines[0], `"reason"=""`) {
+		if len(lines) != 1 || !strings.Contains(lines[0], `="a"`) || strings.Count(lines[0], `"reason"="`) != 1 ||
+			strings.Contains(lines[0], `"reason"=""`) {
 			t.Errorf("%T: log %q, want one line with the object and the reason", out.Command, lines)
 		}
 	}
 }
 
-// Pods hear that the cloud has no machine for them, even if the plan that gives their claim up has another place for them.
+// Pods hear that the cloud has no machine for them, even if the plan that gives their claim up has another place for
+// them.
 func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 	now := time.Now()
 	o, r, _, _ := newObserver(&now)
 	pod := func(name string) *cluster.Pod {
-		return &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "o", Class: &cluster.PodClass{}, Unschedulable: true}
+		return &cluster.Pod{UID: name, Namespace: "shop", Name: name, Owner: "o", Class: &cluster.PodClass{},
+			Unschedulable: true}
 	}
 	waits, found := pod("waits"), pod("found")
 	world := func(claims ...string) *cluster.Snapshot {
@@ -263,16 +291,19 @@ func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 		}
 		return s.Seal()
 	}
-	o.Planned(world(), &plan.Plan{Provisioned: true, Commands: []command.Command{command.CreateClaim{Name: "a", Pods: []*cluster.Pod{waits, found}}}}, 0)
+	o.Planned(world(), &plan.Plan{Provisioned: true, Commands: []command.Command{command.CreateClaim{Name: "a",
+		Pods: []*cluster.Pod{waits, found}}}}, 0)
 	elsewhere := &plan.Plan{Provisioned: true, Commands: []command.Command{
-		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Message: "sold out"}, command.CreateClaim{Name: "b", Pods: []*cluster.Pod{waits}}}}
+		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Message: "sold out"},
+		command.CreateClaim{Name: "b", Pods: []*cluster.Pod{waits}}}}
 	found.Node, found.Unschedulable = "n", false
 	s := world("a")
 	o.Planned(s, elsewhere, 0)
 	r.lines = nil
 	o.Done(s, command.Outcome{Command: elsewhere.Commands[0]}, 0)
 	want := []string{"Warning NodeClaim/a InsufficientCapacityError: sold out",
-		"Warning Pod/waits InsufficientCapacityError: NodeClaim a, which was made for this pod, could not be launched: sold out"}
+		"Warning Pod/waits InsufficientCapacityError: NodeClaim a, which was made for this pod, could not be " +
+			"launched: sold out"}
 	slices.Sort(r.lines)
 	if !slices.Equal(r.lines, want) {
 		t.Errorf("events %q, want %q", r.lines, want)
@@ -283,20 +314,22 @@ func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 	}
 }
 
-// Changes of the contract's conditions of a pool are told by their type, as Karpenter does; those of ours are not, nor is what a new pool
-// begins with.
+// Changes of the contract's conditions of a pool are told by their type, as Karpenter does; those of ours are not, nor
+// is what a new pool begins with.
 func TestPoolsAreToldChangesByTheTypeOfTheCondition(t *testing.T) {
 	now := time.Now()
 	o, r, _, _ := newObserver(&now)
 	world := func(status cluster.ConditionStatus) *cluster.Snapshot {
 		p := &cluster.Pool{Name: "default", UID: "pool"}
 		for _, kind := range []string{cluster.NodeClassReady, cluster.Ready, cluster.CanLaunch} {
-			p.Status.Conditions = append(p.Status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: "Why", Message: "because", Since: now})
+			p.Status.Conditions = append(p.Status.Conditions, cluster.Condition{Type: kind, Status: status,
+				Reason: "Why", Message: "because", Since: now})
 		}
 		return (&cluster.Snapshot{Names: &resource.Names{}, Pools: []*cluster.Pool{p}}).Seal()
 	}
 	empty := (&cluster.Snapshot{Names: &resource.Names{}}).Seal()
-	for _, s := range []*cluster.Snapshot{empty, world(cluster.True), world(cluster.True), world(cluster.False), world(cluster.True)} {
+	for _, s := range []*cluster.Snapshot{empty, world(cluster.True), world(cluster.True), world(cluster.False),
+		world(cluster.True)} {
 		o.Planned(s, &plan.Plan{}, 0)
 	}
 	want := []string{

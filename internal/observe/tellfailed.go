@@ -14,8 +14,8 @@ import (
 // toldPods is how many of a claim's pods hear that it could not be created; the pool's event is for the rest.
 const toldPods = 3
 
-// tellFailed tells about acts that did not succeed, on the object that a person would look at. A conflict is not told: it
-// only says that somebody else was faster, and the next try settles it.
+// tellFailed tells about acts that did not succeed, on the object that a person would look at. A conflict is not told:
+// it only says that somebody else was faster, and the next try settles it.
 func (e *events) tellFailed(s *cluster.Snapshot, out command.Outcome) {
 	if apierrors.IsConflict(out.Err) {
 		return
@@ -79,8 +79,8 @@ func (e *events) tellNotEvicted(s *cluster.Snapshot, c command.Evict, err error)
 	e.tell(nodeRef(n), warning, "FailedDraining", "Draining", note)
 }
 
-// tellNotCreated tells the pool, and a few of the pods that wait for it, that a claim could not be created. The name of the
-// claim is no part of the news: a cause that holds for all claims of a pool is told once.
+// tellNotCreated tells the pool, and a few of the pods that wait for it, that a claim could not be created. The name of
+// the claim is no part of the news: a cause that holds for all claims of a pool is told once.
 func (e *events) tellNotCreated(s *cluster.Snapshot, c command.CreateClaim, err error) {
 	reason := answer(err)
 	cause := strings.ReplaceAll(reason, c.Name, "")
@@ -89,7 +89,8 @@ func (e *events) tellNotCreated(s *cluster.Snapshot, c command.CreateClaim, err 
 		uid = p.UID
 	}
 	if e.recentEvents.learn(uid, e.recentEvents.hash("NodeClaimCreationFailed"+cause)) {
-		e.write(poolRef(c.Pool, uid), warning, "NodeClaimCreationFailed", "Launching", "Failed to create NodeClaim "+c.Name+": "+reason)
+		e.write(poolRef(c.Pool, uid), warning, "NodeClaimCreationFailed", "Launching", "Failed to create NodeClaim "+
+			c.Name+": "+reason)
 	}
 	text := e.recentEvents.hash(failedScheduling + "claim" + cause)
 	for _, pod := range c.Pods[:min(toldPods, len(c.Pods))] {
@@ -100,7 +101,8 @@ func (e *events) tellNotCreated(s *cluster.Snapshot, c command.CreateClaim, err 
 			return
 		}
 		e.recentEvents.learn(pod.UID, text)
-		e.write(podRef(pod), warning, failedScheduling, "Scheduling", failedPrefix+"creating NodeClaim "+c.Name+" for NodePool "+c.Pool+": "+reason)
+		e.write(podRef(pod), warning, failedScheduling, "Scheduling", failedPrefix+"creating NodeClaim "+c.Name+
+			" for NodePool "+c.Pool+": "+reason)
 	}
 }
 

@@ -20,20 +20,22 @@ type unplacedPod struct {
 	reason *unplacedReason
 }
 
-// reasonKey tells sentences apart: by the first of the reasons, which pods of a class share, and by the volume that is named.
+// reasonKey tells sentences apart: by the first of the reasons, which pods of a class share, and by the volume that is
+// named.
 type reasonKey struct {
 	reasons any
 	volume  string
 }
 
-// deferredKey and taken stand for reasons that are no list: the pod waits for its turn, or for a volume that another pod uses.
+// deferredKey and taken stand for reasons that are no list: the pod waits for its turn, or for a volume that another
+// pod uses.
 type (
 	deferredKey    struct{}
 	takenVolumeKey struct{}
 )
 
-// explainUnplaced puts the reasons of the pods into words, once for each class: the pods of a class share the list of reasons,
-// so its first item stands for it.
+// explainUnplaced puts the reasons of the pods into words, once for each class: the pods of a class share the list of
+// reasons, so its first item stands for it.
 func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
 	said := make(map[reasonKey]*unplacedReason)
 	out := make([]unplacedPod, len(unplaced))
@@ -57,7 +59,8 @@ func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
 		reason := said[class]
 		if reason == nil {
 			text := u.String()
-			reason = &unplacedReason{text: text, event: e.recentEvents.hash(failedScheduling + failedPrefix + text), logHash: e.recentLogs.hash(text)}
+			reason = &unplacedReason{text: text, event: e.recentEvents.hash(failedScheduling + failedPrefix + text),
+				logHash: e.recentLogs.hash(text)}
 			said[class] = reason
 		}
 		out[i] = unplacedPod{pod: u.Pod, reason: reason}
@@ -65,8 +68,8 @@ func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
 	return out
 }
 
-// refusedByScheduler lists the pods that are meant for a node on which kube-scheduler does not put them: they are placed as far as a plan
-// can see, and wait.
+// refusedByScheduler lists the pods that are meant for a node on which kube-scheduler does not put them: they are
+// placed as far as a plan can see, and wait.
 func refusedByScheduler(s *cluster.Snapshot, assigned []schedule.Assignment) []schedule.Unplaced {
 	if len(s.WorkloadTries) == 0 {
 		return nil
@@ -75,14 +78,15 @@ func refusedByScheduler(s *cluster.Snapshot, assigned []schedule.Assignment) []s
 	for _, a := range assigned {
 		b, f := s.TriesHolding(a.Pod)
 		if b != nil && f.Cause.Kind == cluster.CauseScheduler && f.Node == a.Host {
-			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.PodHold{Setback: b, Failure: f, MeantForNode: true}})
+			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.PodHold{Setback: b, Failure: f,
+				MeantForNode: true}})
 		}
 	}
 	return out
 }
 
-// tellUnplaced tells pods why they have no place. Who was turned away for now is first the next time: with more pods than
-// events, the first ones would otherwise be told again before the last ones are told at all.
+// tellUnplaced tells pods why they have no place. Who was turned away for now is first the next time: with more pods
+// than events, the first ones would otherwise be told again before the last ones are told at all.
 func (e *events) tellUnplaced(list []unplacedPod) {
 	if len(list) == 0 {
 		return

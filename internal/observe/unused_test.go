@@ -13,9 +13,12 @@ import (
 func TestNodesInVainAreToldAndCounted(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	o, r, registry, _ := newObserver(&now)
-	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 3, Since: now.Add(-5 * time.Minute), NextTry: now.Add(time.Minute),
-		UnusedClaims: []string{"a"}, Retained: "a", Failures: []cluster.UnusedNode{{Claim: "a", Node: "n1", Pool: "default", Cause: cluster.Cause{
-			Kind: cluster.CauseTaint, Taint: cluster.Taint{Key: "agent", Value: "yes", Effect: cluster.NoExecute}, By: "node-agent"}}}}
+	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 3,
+		Since: now.Add(-5 * time.Minute), NextTry: now.Add(time.Minute),
+		UnusedClaims: []string{"a"}, Retained: "a", Failures: []cluster.UnusedNode{{Claim: "a", Node: "n1",
+			Pool: "default", Cause: cluster.Cause{
+				Kind: cluster.CauseTaint, Taint: cluster.Taint{Key: "agent", Value: "yes", Effect: cluster.NoExecute},
+				By: "node-agent"}}}}
 	s := snapshot()
 	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": setback}
 	hold := schedule.PodHold{Setback: setback, Failure: &setback.Failures[0]}
@@ -25,15 +28,17 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 	if len(r.lines) != 1 {
 		t.Fatalf("events %q, want one", r.lines)
 	}
-	for _, want := range []string{"Warning Pod/p FailedScheduling", "taint agent=yes:NoExecute", `written by "node-agent"`, "node n1", "3 tries have failed since 11:55:00 UTC",
+	for _, want := range []string{"Warning Pod/p FailedScheduling", "taint agent=yes:NoExecute",
+		`written by "node-agent"`, "node n1", "3 tries have failed since 11:55:00 UTC",
 		"the next try is at 12:01:00 UTC", "startupTaints"} {
 		if !strings.Contains(r.lines[0], want) {
 			t.Errorf("the event does not say %q: %s", want, r.lines[0])
 		}
 	}
 	for prefix, want := range map[string]string{
-		"tenon_nodes_in_vain": "tenon_nodes_in_vain{cause=Taint,nodepool=default} 1\ntenon_nodes_in_vain_price_per_hour{nodepool=default} 0.25\n",
-		"tenon_workloads_":    "tenon_workloads_held{cause=Taint} 1\n",
+		"tenon_nodes_in_vain": "tenon_nodes_in_vain{cause=Taint,nodepool=default} " +
+			"1\ntenon_nodes_in_vain_price_per_hour{nodepool=default} 0.25\n",
+		"tenon_workloads_": "tenon_workloads_held{cause=Taint} 1\n",
 	} {
 		if got := series(t, registry, prefix); got != want {
 			t.Errorf("%s: %q, want %q", prefix, got, want)
@@ -56,7 +61,8 @@ func TestStaticNodesThatEndTooSoonAreCounted(t *testing.T) {
 	o, _, registry, _ := newObserver(&now)
 	s := snapshot()
 	pool := s.Pools[0]
-	pool.Static, pool.LostSlots = true, []cluster.LostSlot{{Number: 0, Tries: 1}, {Number: 1, Tries: 2}, {Number: 2, Tries: 9}}
+	pool.Static, pool.LostSlots = true, []cluster.LostSlot{{Number: 0, Tries: 1}, {Number: 1, Tries: 2},
+		{Number: 2, Tries: 9}}
 	o.Planned(s, &plan.Plan{}, time.Millisecond)
 	want := "tenon_static_nodes_end_too_soon{nodepool=" + pool.Name + "} 2"
 	if got := series(t, registry, "tenon_static_"); !strings.Contains(got, want) {
@@ -69,14 +75,17 @@ func TestStaticNodesThatEndTooSoonAreCounted(t *testing.T) {
 	}
 }
 
-// A pod that kube-scheduler does not put on the node that is meant for it is placed as far as the plan can see. It is told all the same.
+// A pod that kube-scheduler does not put on the node that is meant for it is placed as far as the plan can see. It is
+// told all the same.
 func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	o, r, registry, _ := newObserver(&now)
 	class := &cluster.PodClass{Key: "k"}
-	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 1, Since: now, UnusedClaims: []string{"a"}, Retained: "a",
+	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 1, Since: now,
+		UnusedClaims: []string{"a"}, Retained: "a",
 		Failures: []cluster.UnusedNode{{Claim: "a", Node: "n1", Pool: "default", Classes: []*cluster.PodClass{class},
-			Cause: cluster.Cause{Kind: cluster.CauseScheduler, Message: "0/2 nodes are available: 2 node(s) had no free ring."}}}}
+			Cause: cluster.Cause{Kind: cluster.CauseScheduler, Message: "0/2 nodes are available: 2 node(s) had no " +
+				"free ring."}}}}
 	s := snapshot()
 	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": setback}
 	pod := func(name string, class *cluster.PodClass) *cluster.Pod {
@@ -104,9 +113,11 @@ func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 
 func TestEveryCauseIsPutIntoWords(t *testing.T) {
 	said := make(map[string]bool)
-	for _, kind := range []cluster.CauseKind{cluster.CauseTaint, cluster.CauseCordon, cluster.CauseLabel, cluster.CauseShrunk, cluster.CauseRoom, cluster.CauseDeleted, cluster.CauseEvicted,
+	for _, kind := range []cluster.CauseKind{cluster.CauseTaint, cluster.CauseCordon, cluster.CauseLabel,
+		cluster.CauseShrunk, cluster.CauseRoom, cluster.CauseDeleted, cluster.CauseEvicted,
 		cluster.CausePort, cluster.CauseScheduler} {
-		f := &cluster.UnusedNode{Claim: "c", Node: "n1", Cause: cluster.Cause{Kind: kind, Label: "zone", Resource: "cpu", Need: "2", Left: "1", Promised: "4"}}
+		f := &cluster.UnusedNode{Claim: "c", Node: "n1", Cause: cluster.Cause{Kind: kind, Label: "zone",
+			Resource: "cpu", Need: "2", Left: "1", Promised: "4"}}
 		text := schedule.DescribeCause(f)
 		if said[text] || !strings.Contains(text, "n1") || strings.Contains(text, "does not accept the pod") {
 			t.Errorf("%s is told as %q", kind, text)

@@ -52,7 +52,8 @@ func place(ctx context.Context, w *world) placement {
 		return placement{Error: err.Error()}
 	}
 	found := schedule.Place(s.SchedulerView(), schedule.Settings{})
-	out := placement{Assigned: make(map[string]string), Later: make(map[string]string), Unplaced: make(map[string]string)}
+	out := placement{Assigned: make(map[string]string), Later: make(map[string]string),
+		Unplaced: make(map[string]string)}
 	for _, a := range found.Assigned {
 		if a.Later {
 			out.Later[a.Pod.ID()] = a.Host
@@ -77,7 +78,8 @@ func (w *world) bin(s *cluster.Snapshot, b *schedule.Bin) bin {
 	}
 	for _, c := range choose.Ranked(w.Types, claimOf(s.Names, b)) {
 		if c.Offering.Available {
-			out.Offerings = append(out.Offerings, offering{Type: c.Type.Name, Labels: c.Labels(), Price: c.Offering.Price,
+			out.Offerings = append(out.Offerings, offering{Type: c.Type.Name, Labels: c.Labels(),
+				Price:       c.Offering.Price,
 				Reservation: c.Offering.ReservationID, Left: c.Offering.ReservationCapacity})
 		}
 	}

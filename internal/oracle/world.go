@@ -73,7 +73,8 @@ func (w *world) snapshot(ctx context.Context) (*cluster.Snapshot, error) {
 func (w *world) tell(book *ingest.Book) {
 	for _, p := range w.Pools {
 		ref := p.Spec.Template.Spec.NodeClassRef
-		book.SetNodeClass(cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}, cluster.NodeClassState{Ready: true})
+		book.SetNodeClass(cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name},
+			cluster.NodeClassState{Ready: true})
 		book.SetPool(p)
 	}
 	for _, n := range w.Namespaces {

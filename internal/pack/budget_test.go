@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// TestBudgetOfSteps: a search that has used up its steps still gives an answer that every rule holds for, the same each time, that
-// says so; nobody who would have found a place is left over for want of steps.
+// TestBudgetOfSteps: a search that has used up its steps still gives an answer that every rule holds for, the same each
+// time, that says so; nobody who would have found a place is left over for want of steps.
 func TestBudgetOfSteps(t *testing.T) {
 	cut := 0
 	for seed := range int64(400) {
@@ -41,7 +41,9 @@ func TestBudgetOfSteps(t *testing.T) {
 }
 
 func unbounded(p *pack.Problem) bool {
-	return !slices.ContainsFunc(p.Limits, func(s pack.Limit) bool { return s.Nodes >= 0 || s.Limited != [resource.Size]bool{} })
+	return !slices.ContainsFunc(p.Limits, func(s pack.Limit) bool {
+		return s.Nodes >= 0 || s.Limited != [resource.Size]bool{}
+	})
 }
 
 // repelling is a problem of n items of one pod each that all repel each other.
@@ -105,7 +107,8 @@ func TestManySites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if bound := pack.Bound(p); !s.Truncated || slices.Max(s.Unplaced) > 0 || bound <= 0 || bound > s.Price+1e-9 {
-		t.Errorf("cut short: %v, %d left of one, price %g, bound %g", s.Truncated, slices.Max(s.Unplaced), s.Price, bound)
+		t.Errorf("cut short: %v, %d left of one, price %g, bound %g", s.Truncated, slices.Max(s.Unplaced),
+			s.Price, bound)
 	}
 }
 

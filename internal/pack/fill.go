@@ -60,7 +60,9 @@ type needGroup struct {
 }
 
 func newBinFiller(m *model) *binFiller {
-	return &binFiller{m: m, lists: make([]candidateList, len(m.options)), marks: newNodeMarks(m.markCount), free: make([]int64, m.d), cost: make([]float64, m.d), room: make([]float64, m.d), used: make([]int, len(m.p.Items))}
+	return &binFiller{m: m, lists: make([]candidateList, len(m.options)), marks: newNodeMarks(m.markCount),
+		free: make([]int64, m.d), cost: make([]float64, m.d), room: make([]float64, m.d),
+		used: make([]int, len(m.p.Items))}
 }
 
 // prepare ranks the items for each of the options by what they bring.
@@ -141,7 +143,9 @@ func (f *binFiller) sortList(k int) {
 		l.end, l.top = int32(i), gain/uses
 		list.lines = append(list.lines, l)
 	}
-	slices.SortFunc(list.lines, func(a, b needGroup) int { return cmp.Or(cmp.Compare(b.top, a.top), cmp.Compare(a.at, b.at)) })
+	slices.SortFunc(list.lines, func(a, b needGroup) int {
+		return cmp.Or(cmp.Compare(b.top, a.top), cmp.Compare(a.at, b.at))
+	})
 }
 
 func rateOf(m *model, k int, rate, out []float64) []float64 {
@@ -221,8 +225,8 @@ func (f *binFiller) reprice(rate []float64) float64 {
 	return least
 }
 
-// pick finds the line whose pods bring the most for what they use now, −1 if nothing fits any more. Lines that don't fit
-// are forgotten.
+// pick finds the line whose pods bring the most for what they use now, −1 if nothing fits any more. Lines that don't
+// fit are forgotten.
 func (f *binFiller) pick(pods []listEntry, least float64, left []int) int {
 	m := f.m
 	best, bestScore, bestTier := -1, 0.0, int32(0)

@@ -43,7 +43,8 @@ func (r *packingRun) firstFit() {
 			return
 		}
 		for r.unplaced[s] > 0 {
-			b := &undecidedBin{possible: require.AllBits(len(m.options)), load: make([]int64, m.d), free: make([]int64, m.d), most: make([]int64, m.d)}
+			b := &undecidedBin{possible: require.AllBits(len(m.options)), load: make([]int64, m.d),
+				free: make([]int64, m.d), most: make([]int64, m.d)}
 			b.findLargest(m)
 			if !r.put(b, s, set, marks) {
 				break

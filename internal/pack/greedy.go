@@ -18,7 +18,8 @@ type packingRun struct {
 }
 
 func newPackingRun(m *model) *packingRun {
-	r := &packingRun{m: m, unplaced: make([]int, len(m.p.Items)), scratch: make([]int, len(m.p.Items)), supply: newRemainingSupply(m.p)}
+	r := &packingRun{m: m, unplaced: make([]int, len(m.p.Items)), scratch: make([]int, len(m.p.Items)),
+		supply: newRemainingSupply(m.p)}
 	for s := range m.p.Items {
 		r.unplaced[s] = max(m.p.Items[s].Count, 0)
 	}

@@ -22,8 +22,8 @@ func (r *pseudoRandom) next(n int) int {
 	return int((uint64(*r) >> 33) % uint64(n))
 }
 
-// polish tears down a few nodes at a time, rather those that are not worth their price, packs their pods anew with other
-// preferences, and keeps what has become cheaper.
+// polish tears down a few nodes at a time, rather those that are not worth their price, packs their pods anew with
+// other preferences, and keeps what has become cheaper.
 func (s *solver) polish() {
 	m := s.m
 	r := newPackingRun(m)

@@ -15,8 +15,8 @@ const (
 	maxMarks       = 32 // with so many dimensions in play, no shared marks are added to them
 )
 
-// masterProblem is the linear program at work: a few kinds in play, and all the others, which have to be asked now and then
-// whether they are content.
+// masterProblem is the linear program at work: a few kinds in play, and all the others, which have to be asked now and
+// then whether they are content.
 type masterProblem struct {
 	program  *linearProgram
 	pricings []*pricingProblem
@@ -272,7 +272,8 @@ func (mp *masterProblem) addDims(b *barrier) {
 			continue
 		}
 		for j, x := range load[o*d : o*d+d] {
-			if x > b.spent[o]*closeEnough+1e-6 && !slices.Contains(mp.dims[k], j) && (j < mp.program.m.d || mp.hints != nil && total < maxMarks) {
+			if x > b.spent[o]*closeEnough+1e-6 && !slices.Contains(mp.dims[k], j) &&
+				(j < mp.program.m.d || mp.hints != nil && total < maxMarks) {
 				mp.dims[k] = append(slices.Clone(mp.dims[k]), j)
 				mp.widened = true
 				total++
@@ -285,7 +286,8 @@ func (mp *masterProblem) addDims(b *barrier) {
 // newBarrier states the program over the options in play.
 func (mp *masterProblem) newBarrier() *barrier {
 	lp := mp.program
-	b := &barrier{rows: len(lp.rows), base: []int{0}, pairs: make([][]rowOption, len(lp.rows)), demand: make([]float64, len(lp.rows))}
+	b := &barrier{rows: len(lp.rows), base: []int{0}, pairs: make([][]rowOption, len(lp.rows)), demand: make([]float64,
+		len(lp.rows))}
 	total := 0.0
 	for i := range lp.rows {
 		if mp.cheapest[i] < 0 {

@@ -229,7 +229,8 @@ func (m *model) candidates(sets []require.Bits) []binTypeCandidate {
 			continue
 		}
 		i := int(row - 1)
-		c := binTypeCandidate{binType: o, price: m.p.BinTypes[o].Price, room: room[i*m.d : i*m.d+m.d], sets: seen[i*m.words : i*m.words+m.words]}
+		c := binTypeCandidate{binType: o, price: m.p.BinTypes[o].Price, room: room[i*m.d : i*m.d+m.d],
+			sets: seen[i*m.words : i*m.words+m.words]}
 		for j, dim := range m.dims {
 			c.room[j] = min(m.p.BinTypes[o].Room[dim], total[j])
 		}

@@ -46,7 +46,8 @@ func (s *solver) improvePreferences() {
 func (s *solver) keepIfLiked(r *packingRun, base *Solution) {
 	answer := r.solution()
 	if answer.Price <= base.Price*preferencePrice && answer.nodes() <= int(preferenceNodes*float64(base.nodes())) &&
-		slices.Compare(s.byRank(answer.Unplaced), s.byRank(base.Unplaced)) <= 0 && s.m.preferenceScore(&answer) > s.m.preferenceScore(&s.best) {
+		slices.Compare(s.byRank(answer.Unplaced), s.byRank(base.Unplaced)) <= 0 &&
+		s.m.preferenceScore(&answer) > s.m.preferenceScore(&s.best) {
 		s.best = answer
 	}
 }

@@ -1,7 +1,7 @@
 package pack
 
-// pricingProblem is the small linear program of one kind: with which fractions of pods is one node worth the most? It is solved
-// by the simplex method; its dual says what a unit of each dimension is worth there.
+// pricingProblem is the small linear program of one kind: with which fractions of pods is one node worth the most? It
+// is solved by the simplex method; its dual says what a unit of each dimension is worth there.
 type pricingProblem struct {
 	program *linearProgram
 	option  int
@@ -22,7 +22,8 @@ func newPricingProblem(lp *linearProgram, option int) *pricingProblem {
 	m, d := lp.m, lp.d
 	p := &pricingProblem{program: lp, option: option, price: m.p.BinTypes[m.options[option]].Price}
 	floats := make([]float64, 4*d+d*d)
-	p.room, p.basisValues, p.rate, p.direction, p.inverse = floats[:d], floats[d:2*d], floats[2*d:3*d], floats[3*d:4*d], floats[4*d:]
+	p.room, p.basisValues, p.rate, p.direction, p.inverse = floats[:d], floats[d:2*d], floats[2*d:3*d], floats[3*d:4*d],
+		floats[4*d:]
 	p.basis = make([]int32, d)
 	for j := range d {
 		p.room[j] = 1

@@ -70,7 +70,8 @@ type BinType struct {
 	Price float64
 	// Room is what a node has for pods, daemons' share taken off. Negative room holds nothing.
 	Room resource.Vector
-	// Limit is what the node counts against, by Charge; Reservation is the place in Problem.Reservations, −1 for no bound.
+	// Limit is what the node counts against, by Charge; Reservation is the place in Problem.Reservations, −1 for no
+	// bound.
 	Limit       int
 	Charge      resource.Vector
 	Reservation int
@@ -104,6 +105,7 @@ type Solution struct {
 	Unplaced []int
 	// Price of all bins.
 	Price float64
-	// Truncated says that the search was brought to an end by its budget of steps: the answer is valid and may be dearer than need be.
+	// Truncated says that the search was brought to an end by its budget of steps: the answer is valid and may be
+	// dearer than need be.
 	Truncated bool
 }

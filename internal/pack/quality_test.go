@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/pack"
 )
 
-// firstFitDecreasing is what the peers do: pods by CPU, then memory, from large to small; each on the first node of which
-// some bin type can hold all; in the end each node becomes the cheapest such bin type.
+// firstFitDecreasing is what the peers do: pods by CPU, then memory, from large to small; each on the first node of
+// which some bin type can hold all; in the end each node becomes the cheapest such bin type.
 func firstFitDecreasing(p *pack.Problem) (price float64) {
 	var pods []int
 	for i := range p.Items {
@@ -46,7 +46,8 @@ func TestNeverDearerThanFirstFit(t *testing.T) {
 	cheaper, n := 0.0, 0
 	for seed := range int64(300) {
 		r := rand.New(rand.NewSource(seed))
-		p := generate(r, recipe{stacks: 1 + r.Intn(10), offers: 1 + r.Intn(10), most: 1 + r.Intn(8), sites: r.Intn(2) == 0, marks: r.Intn(3) == 0})
+		p := generate(r, recipe{stacks: 1 + r.Intn(10), offers: 1 + r.Intn(10), most: 1 + r.Intn(8),
+			sites: r.Intn(2) == 0, marks: r.Intn(3) == 0})
 		plain := firstFitDecreasing(p)
 		s := pack.Solve(p)
 		if s.Price > plain*(1+1e-9) {
@@ -156,7 +157,8 @@ func TestWishesAreMetWhereTheyCostLittle(t *testing.T) {
 	for _, b := range without.Bins {
 		plain += b.Times
 	}
-	t.Logf("%.0f of %d wishes met; %d nodes for %.2f, without wishes %d for %.2f", met, all, nodes, with.Price, plain, without.Price)
+	t.Logf("%.0f of %d wishes met; %d nodes for %.2f, without wishes %d for %.2f", met, all, nodes, with.Price, plain,
+		without.Price)
 	if met < 0.7*float64(all) || with.Price > 1.02*without.Price || nodes > plain+plain/10 {
 		t.Error("too few wishes met, or they cost too much")
 	}

@@ -28,7 +28,8 @@ func TestRankDecidesWhoIsServed(t *testing.T) {
 				if content, lower := instead(p, i, b); lower && p.FeasibleSets[p.Items[i].Feasible].Has(b.BinType) {
 					probe := pack.Bin{BinType: b.BinType, Parts: content, Times: 1}
 					if checkNode(p, &probe) == nil {
-						t.Fatalf("seed %d: stack %d (rank %d) has %d left, but could displace lower ranks in %+v", seed, i, p.Items[i].Rank, n, b)
+						t.Fatalf("seed %d: stack %d (rank %d) has %d left, but could displace lower ranks in %+v", seed,
+							i, p.Items[i].Rank, n, b)
 					}
 				}
 			}

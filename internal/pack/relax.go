@@ -10,7 +10,8 @@ type relaxation struct {
 	rate  []float64 // by option and dimension: what a unit costs; a node's room costs at most its price
 	merit []float64 // by option: the worth of what a node can hold at best, for its price
 	rowOf []int32   // by item: its row, −1 for those that nothing holds
-	// isGuess says that there was too much to tell apart for the linear program: the rates are a guess, as good for a bound as any.
+	// isGuess says that there was too much to tell apart for the linear program: the rates are a guess, as good for a
+	// bound as any.
 	isGuess bool
 }
 

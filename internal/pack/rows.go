@@ -8,8 +8,8 @@ import (
 )
 
 // Bounds of the linear program: items that are alike are joined until there are at most fewRows while it is found out
-// which kinds matter, and at most maxRows then; of the marks that pods share, the maxGroups that force the most nodes take
-// part. All this only makes the bound a little smaller.
+// which kinds matter, and at most maxRows then; of the marks that pods share, the maxGroups that force the most nodes
+// take part. All this only makes the bound a little smaller.
 const (
 	fewRows   = 80
 	maxRows   = 1500
@@ -121,7 +121,8 @@ func (lp *linearProgram) joinItems(held []bool, shared sharedMarks, step float64
 }
 
 // appendShape describes a need up to the step: in what proportion the dimensions are to each other, and, more coarsely,
-// how large it all is. Large or small hardly matters to a program with fractions, so long as the proportions are the same.
+// how large it all is. Large or small hardly matters to a program with fractions, so long as the proportions are the
+// same.
 func (lp *linearProgram) appendShape(key []byte, need []int64, step float64) []byte {
 	first := 0.0
 	for j, x := range need {
@@ -176,7 +177,9 @@ func (m *model) sharedMarks(most int) sharedMarks {
 			out.ids = append(out.ids, int32(id))
 		}
 	}
-	slices.SortFunc(out.ids, func(a, b int32) int { return cmp.Or(cmp.Compare(forced[b], forced[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(out.ids, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(forced[b], forced[a]), cmp.Compare(a, b))
+	})
 	out.ids = out.ids[:min(len(out.ids), most)]
 	group := make([]int32, m.markCount)
 	for i, id := range out.ids {
@@ -204,7 +207,8 @@ func (m *model) sharesOf(s int, each func(id int32, share float64)) {
 		}
 	}
 	for _, c := range st.Caps {
-		if c.Most > 0 && containsID(st.Counts, c.ID) && !(containsID(st.Excludes, c.ID) && containsID(st.ExcludedAs, c.ID)) {
+		if c.Most > 0 && containsID(st.Counts, c.ID) && !(containsID(st.Excludes, c.ID) &&
+			containsID(st.ExcludedAs, c.ID)) {
 			each(c.ID, 1/float64(c.Most))
 		}
 	}

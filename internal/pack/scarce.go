@@ -133,10 +133,12 @@ func (r *packingRun) displace(bin, s int, marks *nodeMarks) ([]int, bool) {
 	}
 	sold := &m.p.BinTypes[b.BinType]
 	for _, binType := range try {
-		if o := &m.p.BinTypes[binType]; o.Limit != sold.Limit && (o.Reservation < 0 || o.Reservation != sold.Reservation) {
+		if o := &m.p.BinTypes[binType]; o.Limit != sold.Limit &&
+			(o.Reservation < 0 || o.Reservation != sold.Reservation) {
 			continue // what is sold would not make it possible
 		}
-		if !m.p.FeasibleSets[m.p.Items[s].Feasible].Has(binType) || !m.p.Items[s].Need.Fits(m.p.BinTypes[binType].Room) {
+		if !m.p.FeasibleSets[m.p.Items[s].Feasible].Has(binType) ||
+			!m.p.Items[s].Need.Fits(m.p.BinTypes[binType].Room) {
 			continue
 		}
 		r.supply.buy(b.BinType, -1)

@@ -32,8 +32,8 @@ func Solve(p *Problem) Solution {
 	return s.best
 }
 
-// How much is tried: runs of the greedy packing, as long as the pods looked at stay below the budget. Once the answer is
-// good, a small part of the budget is enough.
+// How much is tried: runs of the greedy packing, as long as the pods looked at stay below the budget. Once the answer
+// is good, a small part of the budget is enough.
 const (
 	maxRuns       = 12
 	briefRuns     = 3
@@ -102,8 +102,8 @@ func (m *model) usefulOptions(r *relaxation) []int {
 	return out
 }
 
-// learnWorth packs greedily again and again. Pods that ended up on nodes that are not worth their price become more worth, so
-// that the next time they come before others who have it easier.
+// learnWorth packs greedily again and again. Pods that ended up on nodes that are not worth their price become more
+// worth, so that the next time they come before others who have it easier.
 func (s *solver) learnWorth(runs int) {
 	worth := slices.Clone(s.relaxation.worth)
 	for range runs {

@@ -61,7 +61,8 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 		t.Errorf("only %d problems had something to place", counted)
 	}
 	if worst > worstGap || average > averageGap {
-		t.Errorf("worse than it was: worst %.3f (bound %.3f), average %.4f (bound %.4f)", worst, worstGap, average, averageGap)
+		t.Errorf("worse than it was: worst %.3f (bound %.3f), average %.4f (bound %.4f)", worst, worstGap, average,
+			averageGap)
 	}
 }
 

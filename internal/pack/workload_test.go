@@ -74,7 +74,8 @@ func (d *desk) site(w want) int {
 	}
 	b := require.NewBits(len(d.p.BinTypes))
 	for o := range d.p.BinTypes {
-		if (w.arch == "" || w.arch == ec2().arch[o]) && (w.zone == "" || w.zone == ec2().zone[o]) && !(w.onDemand && ec2().spot[o]) {
+		if (w.arch == "" || w.arch == ec2().arch[o]) && (w.zone == "" || w.zone == ec2().zone[o]) &&
+			!(w.onDemand && ec2().spot[o]) {
 			b.Set(o)
 		}
 	}
@@ -154,14 +155,16 @@ func gpuMix(seed int64, n int) *pack.Problem {
 		if r.Intn(10) == 0 {
 			s := &p.Items[i]
 			s.Need[gpu] = []int64{1, 1, 1, 2, 4, 8}[r.Intn(6)]
-			s.Need[resource.CPU], s.Need[resource.Memory] = s.Need[gpu]*int64(1+r.Intn(6))*1000, s.Need[gpu]*int64(4+r.Intn(24))<<30
+			s.Need[resource.CPU], s.Need[resource.Memory] = s.Need[gpu]*int64(1+r.Intn(6))*1000,
+				s.Need[gpu]*int64(4+r.Intn(24))<<30
 			s.Count = min(s.Count, 40)
 		}
 	}
 	return p
 }
 
-// diverse is a fifth each of plain pods, zone spread, host spread, zone affinity and host anti-affinity, in seven kinds.
+// diverse is a fifth each of plain pods, zone spread, host spread, zone affinity and host anti-affinity, in seven
+// kinds.
 func diverse(seed int64, n int) *pack.Problem {
 	r := rand.New(rand.NewSource(seed))
 	d := newDesk()
@@ -174,7 +177,8 @@ func diverse(seed int64, n int) *pack.Problem {
 	var order []key
 	zones := slices.Compact(slices.Sorted(slices.Values(ec2().zone)))
 	for i := range n {
-		k := key{cpu: []int64{100, 250, 500, 1000, 1500}[r.Intn(5)], memory: []int64{100, 256, 512, 1024, 2048, 4096}[r.Intn(6)] << 20}
+		k := key{cpu: []int64{100, 250, 500, 1000, 1500}[r.Intn(5)], memory: []int64{100, 256, 512, 1024, 2048,
+			4096}[r.Intn(6)] << 20}
 		k.kind, k.label = i%5, r.Intn(7)
 		switch k.kind {
 		case 1:

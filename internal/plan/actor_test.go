@@ -56,16 +56,21 @@ func (w *world) do(c command.Command) {
 		w.judgeState(w.claims[c.Claim])
 	case command.Fence:
 		n := w.nodes[c.Node]
-		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
+		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint,
+			Effect: cluster.NoSchedule})
 		if c.Reason != command.Requested {
 			w.setCondition(w.claims[c.Claim], cluster.DisruptionReason, cluster.True, string(c.Reason), "")
 			w.claims[c.Claim].Move = c.Move
 		}
 	case command.Unfence:
 		n := w.nodes[c.Node]
-		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+			return t.Key == cluster.DisruptedTaint
+		})
 		claim := w.claims[c.Claim]
-		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.DisruptionReason })
+		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool {
+			return c.Type == cluster.DisruptionReason
+		})
 		claim.Move = ""
 		switch {
 		case c.RestUntil.IsZero():
@@ -113,7 +118,9 @@ func (w *world) setPool(p *cluster.Pool, status cluster.PoolStatus) {
 			}
 		}
 	}
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c cluster.Condition) bool { return c.Status == cluster.Absent })
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c cluster.Condition) bool {
+		return c.Status == cluster.Absent
+	})
 	p.Status = status
 }
 
@@ -128,7 +135,8 @@ func (w *world) create(c command.CreateClaim) {
 	w.claims[c.Name] = &cluster.Claim{
 		Name: c.Name, UID: uid, Pool: c.Pool, Created: w.now, Finalized: true, Labels: withoutLifeLabels(c.Labels),
 		Requirements: c.Requirements, Taints: c.Template.Taints, StartupTaints: c.Template.StartupTaints,
-		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Replaces: c.Replaces, Hash: c.Template.Hash.Hash, HashVersion: c.Template.Hash.Version,
+		Requests: c.Requests, Seats: c.Seats, MadeFor: c.MadeFor, Replaces: c.Replaces, Hash: c.Template.Hash.Hash,
+		HashVersion:         c.Template.Hash.Version,
 		HasTerminationGrace: c.Template.HasTerminationGrace, TerminationGrace: c.Template.TerminationGrace,
 		ExpireAfter: w.expire[c.Pool],
 	}
@@ -257,17 +265,21 @@ func (w *world) runDaemons() {
 		lands := landing(daemons, n)
 		for _, d := range coming(lands, w.unlimited(n.Allocatable), w.meantFor(n)) {
 			if name := d.Name + "-" + n.Name; w.pods[name] == nil {
-				w.addPod(cluster.Pod{Name: name, Class: d.Class, Namespace: d.Namespace, Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: n.Name, Daemon: true})
+				w.addPod(cluster.Pod{Name: name, Class: d.Class, Namespace: d.Namespace,
+					Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: n.Name, Daemon: true})
 			}
 		}
 	}
 }
 
-// bind is kube-scheduler's part. It takes the important pods first and follows the plan, since which of two equal pods goes
-// where makes no difference, but only where its own rules let a pod in; whom one pod keeps out, another may let in.
+// bind is kube-scheduler's part. It takes the important pods first and follows the plan, since which of two equal pods
+// goes where makes no difference, but only where its own rules let a pod in; whom one pod keeps out, another may let
+// in.
 func (w *world) bind(assigned []schedule.Assignment) {
 	assigned = slices.Clone(assigned)
-	slices.SortStableFunc(assigned, func(a, b schedule.Assignment) int { return cmp.Compare(b.Pod.Class.Priority, a.Pod.Class.Priority) })
+	slices.SortStableFunc(assigned, func(a, b schedule.Assignment) int {
+		return cmp.Compare(b.Pod.Class.Priority, a.Pod.Class.Priority)
+	})
 	for again := true; again; {
 		again = false
 		for _, a := range assigned {

@@ -14,9 +14,9 @@ const (
 	growthTime = 250 * time.Millisecond
 )
 
-// batchClosed decides whether to plan now or to wait for more pods. The window is closed early once every pod that the new
-// pods' owners want has appeared and kube-scheduler has looked at one of each kind, and no other owner is just making pods;
-// otherwise it closes after BatchIdle without a new pod, and after BatchMax in any case.
+// batchClosed decides whether to plan now or to wait for more pods. The window is closed early once every pod that the
+// new pods' owners want has appeared and kube-scheduler has looked at one of each kind, and no other owner is just
+// making pods; otherwise it closes after BatchIdle without a new pod, and after BatchMax in any case.
 func batchClosed(s *cluster.Snapshot, policy Policy) (closed bool, wake time.Time) {
 	var first, last, lastLoose time.Time
 	complete := true

@@ -15,7 +15,9 @@ import (
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings, boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom), health: disrupt.NewNodeHealth(s, p.repair)}
+	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings,
+		boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom),
+		health: disrupt.NewNodeHealth(s, p.repair)}
 	lost := newDroppedCommands()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
 		if s.InFlight[c.Key()] {
@@ -58,8 +60,8 @@ type checker struct {
 	headroom map[*cluster.Pool]*schedule.Headroom
 }
 
-// withinLimits reports whether a new claim is still within its pool's limits: others may have come since the plan was made, of a user
-// or of another replica.
+// withinLimits reports whether a new claim is still within its pool's limits: others may have come since the plan was
+// made, of a user or of another replica.
 func (ck *checker) withinLimits(pool *cluster.Pool, c command.CreateClaim) bool {
 	if !pool.Limits.Any() {
 		return true
@@ -70,7 +72,8 @@ func (ck *checker) withinLimits(pool *cluster.Pool, c command.CreateClaim) bool 
 	return ck.headroom[pool].Take(schedule.Charge(ck.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
 }
 
-// hasRoomToBind reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes it.
+// hasRoomToBind reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes
+// it.
 func (ck *checker) hasRoomToBind(n *cluster.Node, uid string) bool {
 	room := n.Allocatable
 	if claim := ck.ClaimOf(n.Name); claim != nil {
@@ -142,7 +145,8 @@ func (ck *checker) stillHolds(c command.Command) bool {
 	case command.CreateClaim:
 		pool := s.Pool(c.Pool)
 		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.IsUsable() && anyNeedsPlace(c.Pods, s) && ck.claimAdmission.admit(c.Pods)) && ck.withinLimits(pool, c)
+			(pool.Static && len(c.Pods) == 0 || pool.IsUsable() && anyNeedsPlace(c.Pods, s) &&
+				ck.claimAdmission.admit(c.Pods)) && ck.withinLimits(pool, c)
 	case command.LaunchInstance:
 		claim := liveClaim(s, c.Claim)
 		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
@@ -156,7 +160,8 @@ func (ck *checker) stillHolds(c command.Command) bool {
 	case command.Adopt:
 		return liveClaim(s, c.Claim) != nil
 	case command.Fence:
-		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) || c.Move != "" && ck.mayBegin(c))
+		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) ||
+			c.Move != "" && ck.mayBegin(c))
 	case command.Unfence:
 		return liveClaim(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
@@ -185,8 +190,8 @@ func (ck *checker) stillHolds(c command.Command) bool {
 	return hashStillNeeded(c, s)
 }
 
-// stillEnds reports whether an instance is still to be ended: a pod may have shown up on its node, and an orphan may be somebody's by
-// now.
+// stillEnds reports whether an instance is still to be ended: a pod may have shown up on its node, and an orphan may be
+// somebody's by now.
 func stillEnds(s *cluster.Snapshot, c command.Terminate) bool {
 	if c.Claim == "" {
 		return !isClaimed(s, c.ProviderID)
@@ -231,7 +236,8 @@ func (ck *checker) stillDue(c command.DeleteClaim) bool {
 		}
 		return claim.IsInterrupted() && (claim.Interruption.IsUrgent() || ck.mayStillGo(claim, n))
 	}
-	if over := claim.Created.Add(claim.ExpireAfter.For); c.Reason == command.Expired && !claim.ExpireAfter.Never && !s.Now.Before(over) {
+	if over := claim.Created.Add(claim.ExpireAfter.For); c.Reason == command.Expired && !claim.ExpireAfter.Never &&
+		!s.Now.Before(over) {
 		return true
 	}
 	if claim.Move != "" && disrupt.MoveReason(claim.Move) == c.Reason {
@@ -272,7 +278,8 @@ func (ck *checker) mayBegin(c command.Fence) bool {
 		return true
 	}
 	_, blocked := ck.nodeEligibility().MayDisrupt(claim, c.Reason)
-	return blocked == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair && ck.forcesUnhealthy(claim, blocked)
+	return blocked == nil || c.Reason == command.Unhealthy && claim.Move == "" && !claim.DoNotRepair &&
+		ck.forcesUnhealthy(claim, blocked)
 }
 
 // mayStillGo reports whether a node that is fenced may go.
@@ -308,7 +315,9 @@ func anyNeedsPlace(pods []*cluster.Pod, s *cluster.Snapshot) bool {
 }
 
 func podOf(s *cluster.Snapshot, uid string) *cluster.Pod {
-	i, found := slices.BinarySearchFunc(s.Pods, uid, func(q *cluster.Pod, uid string) int { return strings.Compare(q.UID, uid) })
+	i, found := slices.BinarySearchFunc(s.Pods, uid, func(q *cluster.Pod, uid string) int {
+		return strings.Compare(q.UID, uid)
+	})
 	if !found {
 		return nil
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// heldPods are the pods for which no node is bought now, because nodes that were made for their owner are of no use to them. Where it is
-// time for another try, one pod of each class is let through; that only one node is made of it is the admission's to see to.
+// heldPods are the pods for which no node is bought now, because nodes that were made for their owner are of no use to
+// them. Where it is time for another try, one pod of each class is let through; that only one node is made of it is the
+// admission's to see to.
 func heldPods(o *cluster.Overlay) map[string]schedule.PodHold {
 	s := o.Base
 	if len(s.WorkloadTries) == 0 {
@@ -42,13 +43,14 @@ func heldPods(o *cluster.Overlay) map[string]schedule.PodHold {
 func sameHolds(a, b map[string]schedule.PodHold) bool {
 	return maps.EqualFunc(a, b, func(x, y schedule.PodHold) bool {
 		a, b := x.Setback, y.Setback
-		return a.FailedTries == b.FailedTries && a.NextTry.Equal(b.NextTry) && a.ComingClaims == b.ComingClaims && a.CountUnused() == b.CountUnused() &&
+		return a.FailedTries == b.FailedTries && a.NextTry.Equal(b.NextTry) && a.ComingClaims == b.ComingClaims &&
+			a.CountUnused() == b.CountUnused() &&
 			x.Failure.Claim == y.Failure.Claim && x.TryUnderWay == y.TryUnderWay
 	})
 }
 
-// claimAdmission is what every new claim for pods has to pass, whatever it is made for. It keeps the bound on nodes in vain: see
-// docs/concepts/bounds.md.
+// claimAdmission is what every new claim for pods has to pass, whatever it is made for. It keeps the bound on nodes in
+// vain: see docs/concepts/bounds.md.
 type claimAdmission struct {
 	s     *cluster.Snapshot
 	tried map[*cluster.WorkloadTries]bool

@@ -14,7 +14,8 @@ const (
 	FitsNowhere        = "FitsNowhere"
 	DaemonSetsOmitted  = "DaemonSetsOmitted"
 	DaemonSetsSqueezed = "DaemonSetsSqueezed"
-	// mostDaemonNotes is how many DaemonSets are told of themselves in one plan, and namedDaemons how many a pool names.
+	// mostDaemonNotes is how many DaemonSets are told of themselves in one plan, and namedDaemons how many a pool
+	// names.
 	mostDaemonNotes = 20
 	namedDaemons    = 3
 )

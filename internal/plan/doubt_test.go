@@ -7,11 +7,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// TestDoubtsAreTold: a label that is probably mistyped changes nothing, and the pool says so whether it can launch or not.
+// TestDoubtsAreTold: a label that is probably mistyped changes nothing, and the pool says so whether it can launch or
+// not.
 func TestDoubtsAreTold(t *testing.T) {
 	offering := cluster.Offering{Available: true, Labels: cluster.LabelsOf(map[string]string{"zone": "a"})}
-	p := &cluster.Pool{Catalog: cluster.NewCatalog([]cluster.Type{{Name: "one"}}, []cluster.Offering{offering}), NodeClass: cluster.NodeClassState{Ready: true},
-		Warnings: []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
+	p := &cluster.Pool{Catalog: cluster.NewCatalog([]cluster.Type{{Name: "one"}}, []cluster.Offering{offering}),
+		NodeClass: cluster.NodeClassState{Ready: true},
+		Warnings:  []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
 	const doubt = "spec.x: zoen is a label of your own"
 	if c := canLaunchCondition(&cluster.Snapshot{}, p, true); c.Status != cluster.True || c.Message != doubt {
 		t.Errorf("%+v", c)

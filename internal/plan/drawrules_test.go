@@ -28,7 +28,8 @@ func (w *world) drawTies(t *rapid.T, sh *shape) {
 	}
 	if rapid.IntRange(0, 3).Draw(t, "prefers") == 0 {
 		key, values := drawDemand(t)
-		sh.ties.prefer = []cluster.Preference{{Weight: int32(rapid.IntRange(1, 100).Draw(t, "weight")), Term: require.Set{}.With(key, values)}}
+		sh.ties.prefer = []cluster.Preference{{Weight: int32(rapid.IntRange(1, 100).Draw(t, "weight")),
+			Term: require.Set{}.With(key, values)}}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "ports") == 0 {
 		sh.ports = []cluster.Port{drawPort(t)}
@@ -40,7 +41,8 @@ func (w *world) drawTies(t *rapid.T, sh *shape) {
 		sh.requests[v.dim]++
 		sh.ties.volumes = []volumeWord{v}
 		if rapid.IntRange(0, 2).Draw(t, "bound") == 0 {
-			sh.reach = []require.Set{require.Set{}.With(cluster.ZoneLabel, require.Only(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "volume zone")))}
+			sh.reach = []require.Set{require.Set{}.With(cluster.ZoneLabel,
+				require.Only(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "volume zone")))}
 		}
 	}
 }
@@ -52,14 +54,17 @@ func (w *world) attachDim() int {
 }
 
 func drawPort(t *rapid.T) cluster.Port {
-	return cluster.Port{IP: rapid.SampledFrom([]string{"0.0.0.0", "10.0.0.1", "10.0.0.2"}).Draw(t, "ip"), Protocol: "TCP",
-		Number: int32(rapid.IntRange(80, 81).Draw(t, "port"))}
+	return cluster.Port{IP: rapid.SampledFrom([]string{"0.0.0.0", "10.0.0.1", "10.0.0.2"}).Draw(t, "ip"),
+		Protocol: "TCP",
+		Number:   int32(rapid.IntRange(80, 81).Draw(t, "port"))}
 }
 
 func drawRule(t *rapid.T) ruleWord {
 	r := cluster.Rule{
-		Kind:        rapid.SampledFrom([]cluster.RuleKind{cluster.Spread, cluster.Spread, cluster.Affinity, cluster.AntiAffinity}).Draw(t, "kind"),
-		TopologyKey: rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.ZoneLabel, cluster.HostnameLabel, cluster.HostnameLabel, cluster.CapacityTypeLabel, "team"}).Draw(t, "topology"),
+		Kind: rapid.SampledFrom([]cluster.RuleKind{cluster.Spread, cluster.Spread, cluster.Affinity,
+			cluster.AntiAffinity}).Draw(t, "kind"),
+		TopologyKey: rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.ZoneLabel, cluster.HostnameLabel,
+			cluster.HostnameLabel, cluster.CapacityTypeLabel, "team"}).Draw(t, "topology"),
 	}
 	if r.Kind == cluster.Spread {
 		r.MaxSkew = rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "skew")
@@ -94,7 +99,8 @@ func (w *world) drawOld(t *rapid.T) []shape {
 		out[i].ties.labels = cluster.Labels{}.With("app", rapid.SampledFrom(apps).Draw(t, "old app"))
 		if rapid.IntRange(0, 2).Draw(t, "shy") == 0 {
 			rule := drawRule(t)
-			rule.rule = cluster.Rule{Kind: cluster.AntiAffinity, TopologyKey: rule.rule.TopologyKey, Selectors: rule.rule.Selectors}
+			rule.rule = cluster.Rule{Kind: cluster.AntiAffinity, TopologyKey: rule.rule.TopologyKey,
+				Selectors: rule.rule.Selectors}
 			out[i].ties.rules = []ruleWord{rule}
 		}
 		w.tie(&out[i], fmt.Sprint("old", i))

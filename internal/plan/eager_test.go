@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// A plan is eager while something waits for what is happening already, and only then: whoever waits for a budget that allows nothing
-// waits for people.
+// A plan is eager while something waits for what is happening already, and only then: whoever waits for a budget that
+// allows nothing waits for people.
 func TestEagerPlans(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	look := func(what string, want bool) {
@@ -20,7 +20,8 @@ func TestEagerPlans(t *testing.T) {
 	}
 	for _, line := range []string{"type small cpu=2 memory=8Gi price=0.10", "pool default budget=1 hash=one",
 		"node n1 pool=default type=small", "node n2 pool=default type=small", "node n3 pool=default type=small",
-		"pods web n=1 cpu=1500m node=n1", "pods web n=1 cpu=1500m node=n2", "pods web n=1 cpu=1500m node=n3", "tick 1h", "settle"} {
+		"pods web n=1 cpu=1500m node=n1", "pods web n=1 cpu=1500m node=n2", "pods web n=1 cpu=1500m node=n3", "tick 1h",
+		"settle"} {
 		n.tell(line)
 	}
 	look("all is well", false)

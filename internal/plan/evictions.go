@@ -16,8 +16,8 @@ const askPDBsAgain = 10 * time.Second
 // phasePending is the phase of a pod that has not begun: it is no loss to any budget.
 const phasePending = "Pending"
 
-// shareEvictions lets go of the evictions that a disruption budget would refuse, over all nodes that are being drained. A
-// budget's allowance goes to one node after the other, so that it empties some instead of scratching all.
+// shareEvictions lets go of the evictions that a disruption budget would refuse, over all nodes that are being drained.
+// A budget's allowance goes to one node after the other, so that it empties some instead of scratching all.
 func (p *Plan) shareEvictions(s *cluster.Snapshot) {
 	if len(s.PDBs) == 0 {
 		return
@@ -47,8 +47,8 @@ type budgetedEviction struct {
 	priority evictionPriority
 }
 
-// evictionPriority says whose evictions come first: of the node that must be gone first, then of the one that is the nearest to being
-// empty.
+// evictionPriority says whose evictions come first: of the node that must be gone first, then of the one that is the
+// nearest to being empty.
 type evictionPriority struct {
 	deadline time.Time
 	podsLeft int
@@ -141,8 +141,8 @@ func (s *pdbSharing) spend(uid string) {
 	}
 }
 
-// decide says whether the pod is asked now. What is under way, or waits for another try, is left alone: it is not asked in
-// this plan anyway, and must not keep others from it.
+// decide says whether the pod is asked now. What is under way, or waits for another try, is left alone: it is not asked
+// in this plan anyway, and must not keep others from it.
 func (s *pdbSharing) decide(e *budgetedEviction) {
 	if s.s.InFlight[e.Key()] {
 		return
@@ -158,7 +158,8 @@ func (s *pdbSharing) decide(e *budgetedEviction) {
 	switch {
 	case len(pdbs) == 0, p.Phase == phasePending:
 	case len(pdbs) > 1:
-		s.holdBack(e, fmt.Sprintf("more than one disruption budget selects it (%s and %s), which Kubernetes refuses to evict", pdbs[0].ID(), pdbs[1].ID()))
+		s.holdBack(e, fmt.Sprintf("more than one disruption budget selects it (%s and %s), which Kubernetes refuses "+
+			"to evict", pdbs[0].ID(), pdbs[1].ID()))
 	case pdbs[0].AllowsFreely(p):
 	case s.allowance[pdbs[0]] > 0:
 		s.allowance[pdbs[0]]--

@@ -24,7 +24,8 @@ func drawDrain(t *rapid.T) *world {
 	kind.Allocatable = kind.Capacity
 	w.types = []cluster.Type{kind}
 	w.offer(cluster.Labels{}.With(cluster.InstanceTypeLabel, "big"), map[string]float64{"on-demand": 1}, []string{"a"})
-	w.pools["pool0"] = &cluster.Pool{Name: "pool0", UID: "p0", ConsolidateAfter: cluster.NillableDuration{Never: true}, NodeClass: cluster.NodeClassState{Ready: true}}
+	w.pools["pool0"] = &cluster.Pool{Name: "pool0", UID: "p0", ConsolidateAfter: cluster.NillableDuration{Never: true},
+		NodeClass: cluster.NodeClassState{Ready: true}}
 	w.old = []shape{{}}
 	for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
 		w.drawNode(t, i)
@@ -43,21 +44,25 @@ func drawDrain(t *rapid.T) *world {
 		app := fmt.Sprint("app", i)
 		n := rapid.IntRange(1, 12).Draw(t, "pods")
 		for j := range n {
-			w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-%02d", app, j), Class: w.class(app, shape{}), Owner: "rs-" + app, Labels: cluster.Labels{}.With("app", app),
-				Node: rapid.SampledFrom(append(names, "home")).Draw(t, "where"), Ready: rapid.IntRange(0, 5).Draw(t, "ready") > 0, Started: w.now})
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-%02d", app, j), Class: w.class(app, shape{}), Owner: "rs-" + app,
+				Labels: cluster.Labels{}.With("app", app),
+				Node:   rapid.SampledFrom(append(names, "home")).Draw(t, "where"), Ready: rapid.IntRange(0, 5).Draw(t,
+					"ready") > 0, Started: w.now})
 		}
 		for k := range rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "budgets") {
-			g := &cluster.PDB{Namespace: "default", Name: fmt.Sprint(app, "-", k), Expected: n, DesiredHealthy: rapid.IntRange(0, n).Draw(t, "wanted"),
+			g := &cluster.PDB{Namespace: "default", Name: fmt.Sprint(app, "-", k), Expected: n,
+				DesiredHealthy:  rapid.IntRange(0, n).Draw(t, "wanted"),
 				AllowsUnhealthy: rapid.IntRange(0, 3).Draw(t, "frees") == 0,
-				Selector:        cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only(app))}}
+				Selector: cluster.Selector{Namespaces: []string{"default"}, Labels: require.Set{}.With("app",
+					require.Only(app))}}
 			w.guards[g.Name] = g
 		}
 	}
 	return w
 }
 
-// server answers evictions as the API server does, the slow way: whoever counts pods has counted at the beginning of the
-// round, and every eviction that uses up a budget is taken off.
+// server answers evictions as the API server does, the slow way: whoever counts pods has counted at the beginning of
+// the round, and every eviction that uses up a budget is taken off.
 type server struct {
 	w       *world
 	healthy map[*cluster.PDB]int
@@ -109,8 +114,8 @@ func (x server) evict(p *cluster.Pod) (refused string) {
 	return reason
 }
 
-// No eviction is asked for that a budget refuses, none is left out that it would grant, and the nodes are emptied in as few
-// rounds as the tightest budget allows, if every pod comes back at once.
+// No eviction is asked for that a budget refuses, none is left out that it would grant, and the nodes are emptied in as
+// few rounds as the tightest budget allows, if every pod comes back at once.
 func TestBudgetsOfPodsAreUsedWell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawDrain(t)
@@ -159,8 +164,8 @@ func TestBudgetsOfPodsAreUsedWell(t *testing.T) {
 	})
 }
 
-// rounds is in how many rounds every pod that may ever leave can have left: as many as the tightest budget takes. Pods that
-// are not ready when it begins may have to wait for others to be replaced.
+// rounds is in how many rounds every pod that may ever leave can have left: as many as the tightest budget takes. Pods
+// that are not ready when it begins may have to wait for others to be replaced.
 func rounds(w *world) int {
 	most := 0
 	for _, g := range w.guards {
@@ -192,8 +197,10 @@ func TestAllowanceEmptiesOneNodeAfterTheOther(t *testing.T) {
 	w := newWorld()
 	n := &narrator{t: t, w: w, policy: defaultPolicy()}
 	for _, line := range []string{
-		"type big cpu=64 memory=64Gi price=1", "pool default", "node a pool=default type=big", "node b pool=default type=big", "node c pool=default type=big",
-		"pods web n=4 cpu=1 node=a ready", "pods web n=2 cpu=1 node=b ready", "pods web n=3 cpu=1 node=c ready", "guard web app=web wanted=6 expected=9",
+		"type big cpu=64 memory=64Gi price=1", "pool default", "node a pool=default type=big", "node b pool=default " +
+			"type=big", "node c pool=default type=big",
+		"pods web n=4 cpu=1 node=a ready", "pods web n=2 cpu=1 node=b ready", "pods web n=3 cpu=1 node=c ready",
+		"guard web app=web wanted=6 expected=9",
 		"delete claim a", "delete claim b", "delete claim c", "plan", "act",
 	} {
 		n.tell(line)

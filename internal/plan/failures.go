@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// PlannerFailed is the reason under which people are told that the planner leaves something out because it has failed on it.
+// PlannerFailed is the reason under which people are told that the planner leaves something out because it has failed
+// on it.
 const PlannerFailed = "PlannerFailed"
 
 // tellFailures says what the plan has left out because the planner has failed on it before.
@@ -27,12 +28,14 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 		if !out {
 			continue
 		}
-		p.tellPools(s, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else goes on",
+		p.tellPools(s, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else "+
+			"goes on",
 			partFailedMessage(part), f.Message, f.Until.UTC().Format(time.RFC3339)))
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
-			text := fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left as it is until %s",
+			text := fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left "+
+				"as it is until %s",
 				f.Message, f.Until.UTC().Format(time.RFC3339))
 			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, text)))
 		}
@@ -45,7 +48,8 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	if !q.HasPodsOrClaims() {
 		return
 	}
-	p.tellPools(s, fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in Tenon. "+
+	p.tellPools(s, fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in "+
+		"Tenon. "+
 		"They are left out for a while. Nodes that carry them or were made for them are not disrupted; "+
 		"everything else goes on", len(q.Classes), len(q.Claims)))
 }
@@ -120,8 +124,8 @@ type PlannerFailure struct {
 	Step string
 	// Panic is what it failed with, Stack is where.
 	Panic, Stack string
-	// Frames are the innermost functions of the stack with their lines, as far as they are known: failures with the same
-	// step and frames are the same mistake, whatever they say.
+	// Frames are the innermost functions of the stack with their lines, as far as they are known: failures with the
+	// same step and frames are the same mistake, whatever they say.
 	Frames string
 	// LeftOut is what is left out from now on; Pods is how many pods that leaves without a place.
 	LeftOut cluster.Quarantine
@@ -151,5 +155,6 @@ const (
 
 // Steps lists the steps.
 func Steps() []string {
-	return []string{StepMake, StepSearch, StepCheck, StepSnapshot, StepCommand, StepObserve, StepWatch, StepCloud, StepPass}
+	return []string{StepMake, StepSearch, StepCheck, StepSnapshot, StepCommand, StepObserve, StepWatch,
+		StepCloud, StepPass}
 }

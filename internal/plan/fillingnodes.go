@@ -7,13 +7,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// longestFilling bounds how long pods are taken to be moving in: from a claim's making to its node, and after that has opened.
+// longestFilling bounds how long pods are taken to be moving in: from a claim's making to its node, and after that has
+// opened.
 const longestFilling = time.Minute
 
-// fillingNodes says whether kube-scheduler is still filling nodes that were made for pods, or waits for some that are on their
-// way. It does not put each pod on the node that was made for it, so meanwhile some pods look as if they had no place: theirs
-// is taken, and that of the pod which took it is free. What is really missing shows when it is done, and can then be bought
-// at once.
+// fillingNodes says whether kube-scheduler is still filling nodes that were made for pods, or waits for some that are
+// on their way. It does not put each pod on the node that was made for it, so meanwhile some pods look as if they had
+// no place: theirs is taken, and that of the pod which took it is free. What is really missing shows when it is done,
+// and can then be bought at once.
 type fillingNodes struct {
 	s             *cluster.Snapshot
 	until         time.Time
@@ -35,7 +36,8 @@ func newFillingNodes(s *cluster.Snapshot, placement *schedule.Placement, policy 
 	}
 	for _, c := range s.Claims {
 		open := c.Condition(cluster.Initialized)
-		coming := open.Status != cluster.True && s.Now.Before(c.Created.Add(longestFilling)) && s.LastBound.After(c.Created)
+		coming := open.Status != cluster.True && s.Now.Before(c.Created.Add(longestFilling)) &&
+			s.LastBound.After(c.Created)
 		filling := binding && open.Status == cluster.True && s.Now.Before(open.Since.Add(longestFilling))
 		if c.Deleting.IsZero() && (coming || filling) {
 			for _, seat := range c.Seats {
@@ -46,8 +48,8 @@ func newFillingNodes(s *cluster.Snapshot, placement *schedule.Placement, policy 
 	return fn
 }
 
-// mayWait reports whether a new node can wait, and until when: it is only for pods that have been planned for before and whose
-// kind has nodes that are coming or being filled.
+// mayWait reports whether a new node can wait, and until when: it is only for pods that have been planned for before
+// and whose kind has nodes that are coming or being filled.
 func (f *fillingNodes) mayWait(b *schedule.Bin) (until time.Time, wait bool) {
 	for _, p := range b.Pods {
 		if p.Node != "" || f.s.PendingSince(p).After(f.s.PlannedAt) || !f.recentClasses[p.Class.Key] {

@@ -28,7 +28,8 @@ func drawWorld(t *rapid.T) *world {
 		if rapid.IntRange(0, 3).Draw(t, "daemon port") == 0 {
 			sh.ports = []cluster.Port{drawPort(t)}
 		}
-		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Namespace: "default", Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
+		w.daemons[fmt.Sprint("ds", i)] = &cluster.Daemon{UID: fmt.Sprint("ds", i), Namespace: "default",
+			Name: fmt.Sprint("ds", i), Class: w.class(fmt.Sprint("ds", i), sh)}
 	}
 	w.old = w.drawOld(t)
 	for i := range rapid.IntRange(0, 6).Draw(t, "nodes") {
@@ -42,7 +43,8 @@ func drawWorld(t *rapid.T) *world {
 		owner := fmt.Sprint("rs", i)
 		n := rapid.IntRange(1, 6).Draw(t, "pods")
 		for j := range n {
-			p := w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner, Namespace: sh.ties.namespace, Labels: sh.ties.labels})
+			p := w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner,
+				Namespace: sh.ties.namespace, Labels: sh.ties.labels})
 			sh.ties.mount(p)
 		}
 		w.owners[owner] = cluster.Owner{UID: owner, Kind: "ReplicaSet", Known: true, Desired: n}
@@ -58,7 +60,8 @@ func (w *world) drawType(t *rapid.T, i int) {
 	kind.Capacity[resource.Pods] = int64(rapid.SampledFrom([]int{3, 10, 110}).Draw(t, "slots"))
 	kind.Allocatable = kind.Capacity
 	kind.Allocatable[resource.CPU] -= 100
-	kind.Allocatable[w.attachDim()] = int64(rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "attachments")) // none for no limit
+	// none for no limit
+	kind.Allocatable[w.attachDim()] = int64(rapid.SampledFrom([]int{0, 2, 5}).Draw(t, "attachments"))
 	w.types = append(w.types, kind)
 	labels := cluster.LabelsOf(map[string]string{
 		cluster.InstanceTypeLabel: name, "arch": rapid.SampledFrom([]string{"amd64", "arm64"}).Draw(t, "arch"),
@@ -79,11 +82,14 @@ func (w *world) drawType(t *rapid.T, i int) {
 
 func (w *world) drawPool(t *rapid.T, i int) {
 	p := &cluster.Pool{Budgets: steady(),
-		Name: fmt.Sprint("pool", i), UID: fmt.Sprint("uid-pool", i), Weight: int32(rapid.IntRange(0, 1).Draw(t, "weight")),
-		Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.NillableDuration{Never: true}, NodeClass: cluster.NodeClassState{Ready: true},
+		Name: fmt.Sprint("pool", i), UID: fmt.Sprint("uid-pool", i),
+		Weight: int32(rapid.IntRange(0, 1).Draw(t, "weight")),
+		Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.NillableDuration{Never: true},
+		NodeClass: cluster.NodeClassState{Ready: true},
 	}
 	if rapid.Bool().Draw(t, "limited cpu") {
-		p.Limits.Set[resource.CPU], p.Limits.Amount[resource.CPU] = true, int64(rapid.IntRange(0, 20).Draw(t, "limit"))*1000
+		p.Limits.Set[resource.CPU], p.Limits.Amount[resource.CPU] = true,
+			int64(rapid.IntRange(0, 20).Draw(t, "limit"))*1000
 	}
 	if rapid.IntRange(0, 3).Draw(t, "limited nodes") == 0 {
 		p.Limits.HasNodes, p.Limits.Nodes = true, int64(rapid.IntRange(0, 5).Draw(t, "nodes"))
@@ -98,7 +104,8 @@ func (w *world) drawPool(t *rapid.T, i int) {
 		p.Template.Requirements = p.Template.Requirements.With(cluster.ZoneLabel, require.Only("a"))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "choosy") == 0 {
-		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel, rapid.IntRange(2, 3).Draw(t, "min values"))
+		p.Template.Requirements = p.Template.Requirements.WithMin(cluster.InstanceTypeLabel,
+			rapid.IntRange(2, 3).Draw(t, "min values"))
 	}
 	if rapid.IntRange(0, 3).Draw(t, "labelled") == 0 {
 		key, value := rapid.SampledFrom([]string{cluster.CapacityTypeLabel + "=spot", "tier=gold"}).Draw(t, "label"), ""
@@ -142,9 +149,11 @@ func drawDemand(t *rapid.T) (string, require.Values) {
 		"team": {"blue", "red", "green"}, "tier": {"gold", "iron"}, "generation": {"4", "5", "6"},
 		cluster.InstanceTypeLabel: {"type0", "type1", "type2"},
 	}
-	key := rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.CapacityTypeLabel, "arch", "team", "tier", "generation",
+	key := rapid.SampledFrom([]string{cluster.ZoneLabel, cluster.CapacityTypeLabel, "arch", "team", "tier",
+		"generation",
 		cluster.InstanceTypeLabel}).Draw(t, "key")
-	op := rapid.SampledFrom([]require.Operator{require.In, require.In, require.NotIn, require.Exists, require.DoesNotExist, require.Gt}).Draw(t, "op")
+	op := rapid.SampledFrom([]require.Operator{require.In, require.In, require.NotIn, require.Exists,
+		require.DoesNotExist, require.Gt}).Draw(t, "op")
 	var list []string
 	switch op {
 	case require.In, require.NotIn:
@@ -171,15 +180,20 @@ func (w *world) drawNode(t *rapid.T, i int) {
 			labels = labels.With(e.Key, value)
 		}
 	}
-	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: w.now, Finalized: true, ProviderID: "model://" + name,
-		NodeName: name, Labels: labels, Taints: pool.Template.Taints, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
+	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: w.now, Finalized: true,
+		ProviderID: "model://" + name,
+		NodeName:   name, Labels: labels, Taints: pool.Template.Taints, Capacity: kind.Capacity,
+		Allocatable:  kind.Allocatable,
 		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(kind.Name))}
 	w.claims[name], w.alias[name] = c, name
-	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized, cluster.ConsistentState} {
+	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized,
+		cluster.ConsistentState} {
 		w.setCondition(c, condition, cluster.True, "", "")
 	}
-	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true, Ours: true,
-		Ready: rapid.IntRange(0, 9).Draw(t, "ready") > 0, Capacity: kind.Capacity, Allocatable: kind.Allocatable, Taints: pool.Template.Taints,
+	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true,
+		Ours:  true,
+		Ready: rapid.IntRange(0, 9).Draw(t, "ready") > 0, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
+		Taints: pool.Template.Taints,
 		Labels: labels.With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")}
 	w.runDaemons()
 	free := kind.Allocatable
@@ -193,13 +207,15 @@ func (w *world) drawNode(t *rapid.T, i int) {
 		class := w.class("old", sh)
 		if class.Requests.Count(free, 1) == 1 {
 			free = free.Sub(class.Requests)
-			w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: class, Owner: "rs-old", Node: name, Labels: sh.ties.labels})
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: class, Owner: "rs-old", Node: name,
+				Labels: sh.ties.labels})
 		}
 	}
 	w.now = w.now.Add(time.Minute)
 }
 
-// steady keeps nodes that don't meet what their pools ask for now from being replaced: most tests are about something else.
+// steady keeps nodes that don't meet what their pools ask for now from being replaced: most tests are about something
+// else.
 func steady() []cluster.Budget {
 	return []cluster.Budget{{Active: true, Reasons: []string{string(command.Drifted)}}}
 }

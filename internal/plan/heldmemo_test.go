@@ -15,14 +15,16 @@ func holds(p *plan.Plan) string {
 	for i := range p.Placement.Unplaced {
 		u := &p.Placement.Unplaced[i]
 		if b := u.Held.Setback; b != nil {
-			text += fmt.Sprintf("%s: %d tries, next %s, %d coming, %d in vain, %s, trying %t\n", u.Pod.Name, b.FailedTries, b.NextTry.Format(time.TimeOnly), b.ComingClaims, b.CountUnused(), u.Held.Failure.Claim, u.Held.TryUnderWay)
+			text += fmt.Sprintf("%s: %d tries, next %s, %d coming, %d in vain, %s, trying %t\n", u.Pod.Name,
+				b.FailedTries, b.NextTry.Format(time.TimeOnly), b.ComingClaims, b.CountUnused(), u.Held.Failure.Claim,
+				u.Held.TryUnderWay)
 		}
 	}
 	return text
 }
 
-// Neither pods nor nodes have changed, but what is known of nodes in vain has: a plan that remembers the last one says the same as
-// one that does not.
+// Neither pods nor nodes have changed, but what is known of nodes in vain has: a plan that remembers the last one says
+// the same as one that does not.
 func TestHoldsAreTakenOverOnlyIfTheyAreTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -56,7 +58,8 @@ func TestHoldsAreTakenOverOnlyIfTheyAreTheSame(t *testing.T) {
 			t.Fatal("nobody is held to begin with")
 		}
 		if a, b := holds(&known), holds(&fresh); a != b || len(creates(&known)) != len(creates(&fresh)) {
-			t.Errorf("%s: with a memory %d nodes are made and\n%swithout %d and\n%s", c.name, len(creates(&known)), a, len(creates(&fresh)), b)
+			t.Errorf("%s: with a memory %d nodes are made and\n%swithout %d and\n%s", c.name, len(creates(&known)), a,
+				len(creates(&fresh)), b)
 		}
 	}
 }

@@ -9,19 +9,21 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// handleInterruptions sees to the nodes whose instances the cloud takes away. Nobody waits for anything but the deadline: not for budgets,
-// and not for pods that are still being counted.
+// handleInterruptions sees to the nodes whose instances the cloud takes away. Nobody waits for anything but the
+// deadline: not for budgets, and not for pods that are still being counted.
 func (p *Plan) handleInterruptions(s *cluster.Snapshot, policy Policy, counting bool) {
 	result, placed, memo := disrupt.Interrupt(s, policy.disruption(), disrupt.ExecuteInput{
-		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, LastMemo: p.memo.interrupted}, counting)
+		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, LastMemo: p.memo.interrupted},
+		counting)
 	p.memo.interrupted, p.interruptedPlacement = memo, placed
 	p.addResult(result)
 	p.dropFencedHosts()
 	p.createReplacements(s, result.Replacements)
 }
 
-// dropFencedHosts takes the nodes that the plan fences out of its placement: one that the cloud advises to let go is open to pods up to
-// then. Their places elsewhere have been found together with those of the node's pods, and the next plan sends them there.
+// dropFencedHosts takes the nodes that the plan fences out of its placement: one that the cloud advises to let go is
+// open to pods up to then. Their places elsewhere have been found together with those of the node's pods, and the next
+// plan sends them there.
 func (p *Plan) dropFencedHosts() {
 	fenced := make(map[string]bool)
 	for _, c := range p.Commands {
@@ -31,12 +33,13 @@ func (p *Plan) dropFencedHosts() {
 	}
 	leaves := func(a schedule.Assignment) bool { return fenced[a.Host] }
 	if slices.ContainsFunc(p.Placement.Assigned, leaves) {
-		p.Placement.Assigned = slices.DeleteFunc(slices.Clone(p.Placement.Assigned), leaves) // what is remembered stays as it was
+		// what is remembered stays as it was
+		p.Placement.Assigned = slices.DeleteFunc(slices.Clone(p.Placement.Assigned), leaves)
 	}
 }
 
-// takenPlaces is where pods go that have no place, or will have none because the cloud takes their nodes away: other moves have to
-// leave them their room.
+// takenPlaces is where pods go that have no place, or will have none because the cloud takes their nodes away: other
+// moves have to leave them their room.
 func (p *Plan) takenPlaces() *schedule.Placement {
 	h := p.interruptedPlacement
 	if h == nil {

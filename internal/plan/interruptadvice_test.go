@@ -17,7 +17,8 @@ import (
 func TestAdviceKeepsTheMemory(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
-		"type small cpu=4 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small", "pods web n=1 cpu=1 node=n1",
+		"type small cpu=4 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small",
+		"pods web n=1 cpu=1 node=n1",
 		"tick 1h", "settle", "protect n1", "interrupt n1 RebalanceRecommendation", "pods more n=1 cpu=1", "tick 10s",
 	} {
 		n.tell(line)
@@ -49,14 +50,17 @@ type counsel struct {
 
 // newCounsel draws nodes with pods, and how much may be bought beside them.
 func newCounsel(t *testing.T, seed int64) *counsel {
-	co := &counsel{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()}, chance: rand.New(rand.NewSource(seed))}
+	co := &counsel{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()},
+		chance: rand.New(rand.NewSource(seed))}
 	nodes := 2 + co.chance.Intn(3)
-	co.policy.Placement = []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding, plan.PlaceByEvent}[co.chance.Intn(3)]
+	co.policy.Placement = []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding,
+		plan.PlaceByEvent}[co.chance.Intn(3)]
 	limit := ""
 	if co.chance.Intn(2) == 0 {
 		limit = fmt.Sprintf(" limit.cpu=%d", 8*nodes+4*co.chance.Intn(4))
 	}
-	co.say("type small cpu=4 memory=16Gi price=0.10", "type large cpu=8 memory=32Gi price=0.20", "pool default after=1h"+limit)
+	co.say("type small cpu=4 memory=16Gi price=0.10", "type large cpu=8 memory=32Gi price=0.20",
+		"pool default after=1h"+limit)
 	for i := range nodes {
 		co.say(fmt.Sprintf("node n%d pool=default type=large", i))
 		for j := range co.chance.Intn(4) {
@@ -80,7 +84,8 @@ func (co *counsel) happens() {
 		c.DoNotDisrupt = !c.DoNotDisrupt
 	case what < 5:
 		co.late++
-		co.say(fmt.Sprintf("pods late%d n=1 desired=%d cpu=%dm", co.late, 1+co.chance.Intn(2), 100*(1+co.chance.Intn(40))))
+		co.say(fmt.Sprintf("pods late%d n=1 desired=%d cpu=%dm", co.late, 1+co.chance.Intn(2),
+			100*(1+co.chance.Intn(40))))
 	case what == 5:
 		if pods := slices.Sorted(maps.Keys(co.w.pods)); len(pods) > 0 {
 			co.say("delete pod " + pods[co.chance.Intn(len(pods))])
@@ -132,7 +137,9 @@ func (co *counsel) judge(p *plan.Plan) {
 func (co *counsel) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*cluster.Pod) {
 	for name, n := range co.w.nodes {
 		c := co.w.claimOf(name)
-		if c == nil || !c.IsAdvisedToGo() || !c.Deleting.IsZero() || fenced[name] || len(n.Taints) > 0 || c.Replaces != "" { // such are kept for others
+		if c == nil || !c.IsAdvisedToGo() || !c.Deleting.IsZero() || fenced[name] || len(n.Taints) > 0 ||
+			c.Replaces != "" {
+			// such are kept for others
 			continue
 		}
 		free := n.Allocatable
@@ -154,7 +161,8 @@ func (co *counsel) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*c
 	}
 }
 
-// Whatever the cloud advises, plans agree with themselves and with what kube-scheduler does, and in the end all pods run that can.
+// Whatever the cloud advises, plans agree with themselves and with what kube-scheduler does, and in the end all pods
+// run that can.
 func TestAdviceStorm(t *testing.T) {
 	for seed := range int64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -28,8 +28,10 @@ type storm struct {
 
 // newStorm draws nodes with pods, some of which must not be disturbed.
 func newStorm(t *testing.T, seed int64) *storm {
-	st := &storm{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()}, chance: rand.New(rand.NewSource(seed)), counted: make(map[string]bool)}
-	st.say("type small cpu=2 memory=8Gi price=0.10 spot=0.04", "type large cpu=8 memory=32Gi price=0.40 spot=0.15", "pool default budget=1 after=1s")
+	st := &storm{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()},
+		chance: rand.New(rand.NewSource(seed)), counted: make(map[string]bool)}
+	st.say("type small cpu=2 memory=8Gi price=0.10 spot=0.04", "type large cpu=8 memory=32Gi price=0.40 spot=0.15",
+		"pool default budget=1 after=1s")
 	for i := range 2 + st.chance.Intn(4) {
 		size := []string{"small", "large"}[st.chance.Intn(2)]
 		st.say(fmt.Sprintf("node n%d pool=default type=%s", i, size))
@@ -136,7 +138,8 @@ func (st *storm) judge(c command.DeleteClaim) {
 	var free []resource.Vector
 	for _, name := range slices.Sorted(maps.Keys(st.w.nodes)) {
 		n, other := st.w.nodes[name], st.w.claimOf(name)
-		if other == nil || other.IsInterrupted() || !other.Is(cluster.Initialized) || n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) {
+		if other == nil || other.IsInterrupted() || !other.Is(cluster.Initialized) || n.HasTaint(cluster.DisruptedTaint,
+			cluster.NoSchedule) {
 			continue
 		}
 		room := n.Allocatable
@@ -148,7 +151,8 @@ func (st *storm) judge(c command.DeleteClaim) {
 		free = append(free, room)
 	}
 	if pods := st.podsOf(c.Node); !fits(pods, free) {
-		st.fail("%s goes with %d pods at %s, before its deadline at %s, and there is no room for them", c.Claim, len(pods), st.w.now, claim.Interruption.Deadline)
+		st.fail("%s goes with %d pods at %s, before its deadline at %s, and there is no room for them", c.Claim,
+			len(pods), st.w.now, claim.Interruption.Deadline)
 	}
 }
 
@@ -169,8 +173,9 @@ func fits(pods []*cluster.Pod, rooms []resource.Vector) bool {
 	return false
 }
 
-// Nodes are taken away at all moments, also those that have just come for the pods of others. No pod is told to leave before its
-// place is ready as long as there is time, none gets two places, and in the end all run and nothing is left over.
+// Nodes are taken away at all moments, also those that have just come for the pods of others. No pod is told to leave
+// before its place is ready as long as there is time, none gets two places, and in the end all run and nothing is left
+// over.
 func TestInterruptionStorm(t *testing.T) {
 	for seed := range int64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -25,12 +25,13 @@ func (n *narrator) sameWithMemory(s *cluster.Snapshot, before *plan.Plan) plan.P
 	return with
 }
 
-// While pods are counted nobody knows where they go. Once that is known the places of an interrupted node's pods are looked for again,
-// although nothing has happened: a pod that came may have taken the room.
+// While pods are counted nobody knows where they go. Once that is known the places of an interrupted node's pods are
+// looked for again, although nothing has happened: a pod that came may have taken the room.
 func TestAnInterruptionAsksAgainWhenPodsAreCounted(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
-		"type small cpu=2 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small", "node n2 pool=default type=small",
+		"type small cpu=2 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small",
+		"node n2 pool=default type=small",
 		"pods web n=1 cpu=1500m node=n1", "pods api n=1 cpu=100m node=n2", "tick 1h", "settle",
 		"interrupt n1 SpotInterruption in=2m", "plan", "act", "pods more n=1 desired=3 cpu=1500m",
 	} {

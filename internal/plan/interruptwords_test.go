@@ -4,7 +4,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// interruptHappens: interrupt NODE KIND [in=FOR] [force] (the cloud takes its instance away), spare NODE (it does not after all).
+// interruptHappens: interrupt NODE KIND [in=FOR] [force] (the cloud takes its instance away), spare NODE (it does not
+// after all).
 func (n *narrator) interruptHappens(words []string) bool {
 	switch words[0] {
 	case "interrupt":

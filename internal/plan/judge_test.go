@@ -23,7 +23,8 @@ func (j *judge) objection(p *cluster.Pod, n *cluster.Node) string {
 	if n.Cordoned || n.KeptFor != "" || !cluster.MayRunOn(p.Class, n.Labels, n.Taints) {
 		return "the node does not suit it"
 	}
-	for _, ask := range []func(*cluster.Pod, *cluster.Node) string{j.askRoom, j.askPorts, j.askVolumes, j.askSpread, j.askAffinity, j.askApart} {
+	for _, ask := range []func(*cluster.Pod, *cluster.Node) string{j.askRoom, j.askPorts, j.askVolumes, j.askSpread,
+		j.askAffinity, j.askApart} {
 		if no := ask(p, n); no != "" {
 			return no
 		}

@@ -14,9 +14,10 @@ import (
 // largestWait bounds how long after a node has begun to go its smaller pods wait for larger ones.
 const largestWait = 10 * time.Second
 
-// largestFirst has the large pods of nodes that go to save money leave before the small ones: these are asked once those have a
-// node. kube-scheduler spreads pods over the nodes as they come, so that a large one that comes late finds room in pieces only
-// and needs a node of its own, while a small one finds a gap. Fewer pods are away at the same time, too.
+// largestFirst has the large pods of nodes that go to save money leave before the small ones: these are asked once
+// those have a node. kube-scheduler spreads pods over the nodes as they come, so that a large one that comes late finds
+// room in pieces only and needs a node of its own, while a small one finds a gap. Fewer pods are away at the same time,
+// too.
 func (p *Plan) largestFirst(s *cluster.Snapshot) {
 	evicts := 0
 	for _, c := range p.Commands {

@@ -10,7 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// A NodeClass that nobody has judged yet makes its pool neither ready nor wrong, and is looked at again when its time is up.
+// A NodeClass that nobody has judged yet makes its pool neither ready nor wrong, and is looked at again when its time
+// is up.
 func TestAClassThatIsNotJudgedYet(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.say("type small cpu=2 memory=8Gi price=0.10", "pool default")
@@ -36,7 +37,8 @@ func TestAClassThatIsNotJudgedYet(t *testing.T) {
 		return strings.Join(out, ", "), p.WakeAt
 	}
 	got, wake := conditions(cluster.NodeClassState{Pending: true, Until: until, Reason: "NodeClassNotFound"})
-	if want := "NodeClassReady=Unknown NodeClassNotFound, Ready=Unknown ReconcilingDependents"; got != want || wake.IsZero() || wake.After(until) {
+	if want := "NodeClassReady=Unknown NodeClassNotFound, Ready=Unknown ReconcilingDependents"; got != want ||
+		wake.IsZero() || wake.After(until) {
 		t.Errorf("pending: %s, looked at again at %s; want %s, by %s", got, wake, want, until)
 	}
 	got, _ = conditions(cluster.NodeClassState{Reason: "NodeClassNotFound"})

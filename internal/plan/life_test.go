@@ -33,9 +33,11 @@ type life struct {
 }
 
 func newLife() life {
-	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.PDB{}, attached: map[string][]string{},
-		expire: map[string]cluster.NillableDuration{}, trial: map[string]bool{}, uncounted: map[string]bool{}, unwritten: map[string]cluster.Labels{},
-		ended: map[string]time.Time{}}
+	return life{instances: map[string]*cluster.Instance{}, guards: map[string]*cluster.PDB{},
+		attached: map[string][]string{},
+		expire:   map[string]cluster.NillableDuration{}, trial: map[string]bool{}, uncounted: map[string]bool{},
+		unwritten: map[string]cluster.Labels{},
+		ended:     map[string]time.Time{}}
 }
 
 // addLife puts it into a snapshot.
@@ -66,7 +68,8 @@ func (w *world) addLife(s *cluster.Snapshot) {
 
 // run is the cloud's part of a launch.
 func (w *world) run(c *cluster.Claim) {
-	w.instances[c.ProviderID] = &cluster.Instance{ProviderID: c.ProviderID, Claim: c.Name, ClaimUID: c.UID, Created: w.now}
+	w.instances[c.ProviderID] = &cluster.Instance{ProviderID: c.ProviderID, Claim: c.Name, ClaimUID: c.UID,
+		Created: w.now}
 }
 
 // endInstance is the cloud's part of a termination, once it is over.
@@ -130,7 +133,8 @@ func (w *world) dropNode(name string) {
 		delete(w.pods, uid)
 		if p.Owner != "" && !p.Daemon && p.Deleting.IsZero() {
 			w.reborn++
-			w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-again%d", p.Name, w.reborn), Class: p.Class, Owner: p.Owner, Namespace: p.Namespace, Labels: p.Labels})
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("%s-again%d", p.Name, w.reborn), Class: p.Class, Owner: p.Owner,
+				Namespace: p.Namespace, Labels: p.Labels})
 		}
 	}
 }
@@ -148,7 +152,9 @@ func (w *world) setClaim(c command.SetClaim) {
 	}
 	for _, cond := range c.Conditions {
 		if cond.Status == cluster.Absent {
-			claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool { return c.Type == cond.Type })
+			claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions), func(c cluster.Condition) bool {
+				return c.Type == cond.Type
+			})
 			continue
 		}
 		w.setCondition(claim, cond.Type, cond.Status, cond.Reason, cond.Message)
@@ -178,7 +184,8 @@ func (w *world) tellLine(c command.SetClaim) string {
 			parts = append(parts, fmt.Sprintf("%s is no longer %s", w.called(c.Claim), cond.Type))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s is %s %s (%s: %s)", w.called(c.Claim), cond.Type, cond.Status, cond.Reason, w.renamed(cond.Message)))
+		parts = append(parts, fmt.Sprintf("%s is %s %s (%s: %s)", w.called(c.Claim), cond.Type, cond.Status,
+			cond.Reason, w.renamed(cond.Message)))
 	}
 	return strings.Join(parts, "\n")
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the properties draw the same clusters each time, so that a change is judged by what it changes. Another
-// seed looks elsewhere: go test ./internal/plan -rapid.seed=N -rapid.checks=5000
+// TestMain makes the properties draw the same clusters each time, so that a change is judged by what it changes.
+// Another seed looks elsewhere: go test ./internal/plan -rapid.seed=N -rapid.checks=5000
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == "0" {

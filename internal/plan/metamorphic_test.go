@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// What is true of one cluster says what must be true of another that differs from it in a known way. Nobody has to know the right
-// answer for either. That the order in which objects turn up changes nothing is TestPlansAreDeterministic.
+// What is true of one cluster says what must be true of another that differs from it in a known way. Nobody has to know
+// the right answer for either. That the order in which objects turn up changes nothing is TestPlansAreDeterministic.
 
 func placed(w *world) schedule.Placement {
 	return schedule.Place(w.snapshot(nil).SchedulerView(), schedule.Settings{})
@@ -35,7 +35,8 @@ func whereabouts(p *schedule.Placement) map[string]string {
 		}
 		slices.Sort(pods)
 		for _, pod := range pods {
-			out[pod] = fmt.Sprintf("new node of %s for %.4f with %s: %s", b.Pool.Name, b.Price, strings.Join(pods, " "), b.Requirements)
+			out[pod] = fmt.Sprintf("new node of %s for %.4f with %s: %s", b.Pool.Name, b.Price, strings.Join(pods, " "),
+				b.Requirements)
 		}
 	}
 	for i := range p.Unplaced {
@@ -54,9 +55,11 @@ func TestAnUnplaceablePodMoreChangesNothing(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "rules of the giant") {
 			sh.ties.rules = append(sh.ties.rules, drawRule(t))
 		}
-		sh.ties.labels, sh.ties.namespace = cluster.Labels{}.With("app", rapid.SampledFrom(append(apps, "nobody")).Draw(t, "whose")), "default"
+		sh.ties.labels, sh.ties.namespace = cluster.Labels{}.With("app",
+			rapid.SampledFrom(append(apps, "nobody")).Draw(t, "whose")), "default"
 		w.tie(&sh, "giant")
-		giant := w.addPod(cluster.Pod{Name: rapid.SampledFrom([]string{"aaa", "pod0-00", "zzz"}).Draw(t, "name"), Class: w.class("giant", sh), Owner: "giant", Namespace: sh.ties.namespace, Labels: sh.ties.labels})
+		giant := w.addPod(cluster.Pod{Name: rapid.SampledFrom([]string{"aaa", "pod0-00", "zzz"}).Draw(t, "name"),
+			Class: w.class("giant", sh), Owner: "giant", Namespace: sh.ties.namespace, Labels: sh.ties.labels})
 		after := placed(w)
 		have, want := whereabouts(&after), whereabouts(&before)
 		if have[giant.UID] != "nowhere" {
@@ -72,7 +75,8 @@ func TestAnUnplaceablePodMoreChangesNothing(t *testing.T) {
 // withNames is the world with every pod, node, claim, daemon and owner called otherwise, in the same order.
 func (w *world) withNames(as func(string) string) *world {
 	out := *w
-	out.pods, out.nodes, out.claims, out.owners = map[string]*cluster.Pod{}, map[string]*cluster.Node{}, map[string]*cluster.Claim{}, map[string]cluster.Owner{}
+	out.pods, out.nodes, out.claims, out.owners = map[string]*cluster.Pod{}, map[string]*cluster.Node{},
+		map[string]*cluster.Claim{}, map[string]cluster.Owner{}
 	for _, p := range w.pods {
 		q := *p
 		q.UID, q.Name, q.Owner = as(p.UID), as(p.Name), as(p.Owner)
@@ -91,7 +95,8 @@ func (w *world) withNames(as func(string) string) *world {
 	}
 	for _, c := range w.claims {
 		d := *c
-		d.Name, d.UID, d.ProviderID, d.NodeName, d.Labels = as(c.Name), as(c.UID), as(c.ProviderID), as(c.NodeName), c.Labels.With(cluster.HostnameLabel, as(c.NodeName))
+		d.Name, d.UID, d.ProviderID, d.NodeName, d.Labels = as(c.Name), as(c.UID), as(c.ProviderID), as(c.NodeName),
+			c.Labels.With(cluster.HostnameLabel, as(c.NodeName))
 		out.claims[d.Name] = &d
 	}
 	out.daemons = map[string]*cluster.Daemon{}
@@ -107,8 +112,8 @@ func (w *world) withNames(as func(string) string) *world {
 	return &out
 }
 
-// Names mean nothing: if all are changed and their order is not, everything stays as it was. The order does mean something,
-// because of pods and nodes that are alike somebody has to come first.
+// Names mean nothing: if all are changed and their order is not, everything stays as it was. The order does mean
+// something, because of pods and nodes that are alike somebody has to come first.
 func TestRenamingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -135,8 +140,8 @@ func TestRenamingChangesNothing(t *testing.T) {
 	})
 }
 
-// drawPlain makes a cluster in which nothing but size, price and labels matters: no rules between pods, no limits, no least number of
-// types, one weight. There the price is all that a placement is judged by.
+// drawPlain makes a cluster in which nothing but size, price and labels matters: no rules between pods, no limits, no
+// least number of types, one weight. There the price is all that a placement is judged by.
 func drawPlain(t *rapid.T, nodes int) *world {
 	w := newWorld()
 	for i := range rapid.IntRange(1, 5).Draw(t, "types") {
@@ -169,8 +174,9 @@ func (w *world) level() {
 	}
 }
 
-// dearer is by how much a heuristic may miss: a placement that is no worse in principle may cost this part more, and no more than one
-// node of the cheapest offering that it uses. The search is bounded by steps, so that now and then it ends elsewhere.
+// dearer is by how much a heuristic may miss: a placement that is no worse in principle may cost this part more, and no
+// more than one node of the cheapest offering that it uses. The search is bounded by steps, so that now and then it
+// ends elsewhere.
 const dearer = 0.15
 
 // noDearer reports whether a price is at most another, give or take what the heuristic may miss.
@@ -203,10 +209,12 @@ func TestTwiceThePodsCostAtMostTwice(t *testing.T) {
 			exact++
 		}
 		if !noDearer(after.Price, 2*before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and twice as many %.4f\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
+			t.Fatalf("the pods cost %.4f, and twice as many %.4f\n%v\n%v", before.Price, after.Price,
+				whereabouts(&before), whereabouts(&after))
 		}
 		if after.Bound > after.Price+1e-9 || before.Bound > before.Price+1e-9 {
-			t.Fatalf("the bounds %.4f and %.4f are above the prices %.4f and %.4f", before.Bound, after.Bound, before.Price, after.Price)
+			t.Fatalf("the bounds %.4f and %.4f are above the prices %.4f and %.4f", before.Bound, after.Bound,
+				before.Price, after.Price)
 		}
 	})
 	t.Logf("in %d of %d clusters exactly", exact, all)
@@ -231,7 +239,8 @@ func TestAPoolMoreMakesNothingDearer(t *testing.T) {
 			exact++
 		}
 		if !noDearer(after.Price, before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and %.4f with a pool more\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
+			t.Fatalf("the pods cost %.4f, and %.4f with a pool more\n%v\n%v", before.Price, after.Price,
+				whereabouts(&before), whereabouts(&after))
 		}
 	})
 	t.Logf("in %d of %d clusters exactly", exact, all)
@@ -260,7 +269,8 @@ func TestAnEmptyNodeMoreMakesNothingDearer(t *testing.T) {
 			exact++
 		}
 		if len(after.Unplaced) == len(before.Unplaced) && !noDearer(after.Price, before.Price, &after) {
-			t.Fatalf("the pods cost %.4f, and %.4f with a node more\n%v\n%v", before.Price, after.Price, whereabouts(&before), whereabouts(&after))
+			t.Fatalf("the pods cost %.4f, and %.4f with a node more\n%v\n%v", before.Price, after.Price,
+				whereabouts(&before), whereabouts(&after))
 		}
 	})
 	t.Logf("in %d of %d clusters exactly", exact, all)

@@ -23,8 +23,8 @@ func begins(p plan.Plan) string {
 	return strings.Join(out, " ")
 }
 
-// When plans fail whatever is left out, NodeClaims take their next step and an interrupted node is replaced. Nothing else
-// begins: no pod gets a new node.
+// When plans fail whatever is left out, NodeClaims take their next step and an interrupted node is replaced. Nothing
+// else begins: no pod gets a new node.
 func TestBarePlan(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.say("type small cpu=4 memory=8Gi price=0.10", "pool default after=0s",
@@ -33,11 +33,13 @@ func TestBarePlan(t *testing.T) {
 		"pods web n=1 cpu=3", "tick 10m",
 		"interrupt taken SpotInterruption in=2m", "delete claim leaving")
 	s := n.w.snapshot(nil)
-	if got, want := begins(plan.Make(s, n.policy, nil, nil)), "CreateClaim CreateClaim CreateClaim Fence Fence"; got != want {
+	if got, want := begins(plan.Make(s, n.policy, nil, nil)),
+		"CreateClaim CreateClaim CreateClaim Fence Fence"; got != want {
 		t.Errorf("a whole plan begins %s, want %s", got, want)
 	}
 	if got, want := begins(plan.MakeMinimal(s, n.policy)), "CreateClaim Fence Fence"; got != want {
-		t.Errorf("a bare one begins %s, want %s: the node that leaves and the interrupted one, which is replaced", got, want)
+		t.Errorf("a bare one begins %s, want %s: the node that leaves and the interrupted one, which is replaced", got,
+			want)
 	}
 	left := cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{cluster.Interrupting: {}}}
 	if got, want := begins(plan.MakeMinimal(s.WithQuarantine(left), n.policy)), "Fence"; got != want {

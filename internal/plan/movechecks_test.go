@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// checkFences holds that what is to be done comes before what is to be written down, and that once all is calm no node is fenced
-// and opened again and again.
+// checkFences holds that what is to be done comes before what is to be written down, and that once all is calm no node
+// is fenced and opened again and again.
 func (m *mover) checkFences(p *plan.Plan) {
 	notes := false
 	for _, c := range p.Commands {
@@ -67,8 +67,8 @@ func (m *mover) checkPrice(s *cluster.Snapshot, p *plan.Plan) {
 	m.price, m.rested = price, true
 }
 
-// takenOver reports whether a move is given up while pods of others look for a place: what was made for it may come in handy, and
-// then it takes another search to do without it.
+// takenOver reports whether a move is given up while pods of others look for a place: what was made for it may come in
+// handy, and then it takes another search to do without it.
 func takenOver(s *cluster.Snapshot, p *plan.Plan) bool {
 	for _, g := range p.GivenUp {
 		own, others := false, len(s.Pending())+len(s.PodsBetweenNodes()) > 0
@@ -102,7 +102,8 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 		}
 		claim := s.Claim(d.Claim)
 		out[claim.Pool]++
-		if disrupt.MoveReason(claim.Move) != d.Reason || d.Reason == command.Unhealthy || strings.Contains(d.Message, "older") {
+		if disrupt.MoveReason(claim.Move) != d.Reason || d.Reason == command.Unhealthy ||
+			strings.Contains(d.Message, "older") {
 			continue
 		}
 		if over := exceeded(s.Pool(claim.Pool), string(d.Reason), out[claim.Pool], total[claim.Pool]); over != "" {
@@ -120,8 +121,8 @@ func longest(s *cluster.Snapshot, c *cluster.Claim) time.Duration {
 	return moveTimeout + 10*time.Second
 }
 
-// checkPatience holds that no node stays behind a fence of ours for longer than a move may take, unless that is to be taken down and
-// does not come about.
+// checkPatience holds that no node stays behind a fence of ours for longer than a move may take, unless that is to be
+// taken down and does not come about.
 func (m *mover) checkPatience(s *cluster.Snapshot, p *plan.Plan) {
 	opened := make(map[string]bool)
 	for _, c := range p.Commands {
@@ -166,7 +167,8 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 			m.fail("%s goes without a fence", d.Node)
 		}
 		for _, pod := range s.PodsOn(d.Node) {
-			if pod.DoNotDisrupt && pod.Deleting.IsZero() && !claim.HasTerminationGrace && d.Reason != command.Unhealthy {
+			if pod.DoNotDisrupt && pod.Deleting.IsZero() && !claim.HasTerminationGrace &&
+				d.Reason != command.Unhealthy {
 				m.fail("%s goes with %s, which must not be disturbed", d.Node, pod.Name)
 			}
 		}
@@ -176,7 +178,8 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 	}
 }
 
-// checkPlaces holds that the pods of nodes that go have places on nodes that are up, and are not being fenced at the same time.
+// checkPlaces holds that the pods of nodes that go have places on nodes that are up, and are not being fenced at the
+// same time.
 func (m *mover) checkPlaces(s *cluster.Snapshot, going, fenced []string) {
 	moved := make(map[string]bool)
 	for _, node := range going {

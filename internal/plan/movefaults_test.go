@@ -42,12 +42,14 @@ func drawMovable(t *rapid.T) *world {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		p := w.pools[name]
-		p.Policy, p.ConsolidateAfter, p.Budgets = cluster.WhenEmptyOrUnderutilized, cluster.NillableDuration{For: time.Second}, nil
+		p.Policy, p.ConsolidateAfter, p.Budgets = cluster.WhenEmptyOrUnderutilized,
+			cluster.NillableDuration{For: time.Second}, nil
 		p.Hash, p.HashVersion = "one", "v3"
 		p.Template.Hash = cluster.TemplateHash{Hash: p.Hash, Version: p.HashVersion}
 		for range rapid.IntRange(0, 2).Draw(t, "budgets") {
 			b := cluster.Budget{Nodes: rapid.IntRange(0, 3).Draw(t, "at once"), Active: true,
-				Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}, {"Underutilized", "Unhealthy"}}).Draw(t, "reasons")}
+				Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}, {"Underutilized", "Unhealthy"}}).
+					Draw(t, "reasons")}
 			if rapid.Bool().Draw(t, "percent") {
 				b.Nodes, b.Percent = 20*b.Nodes, true
 			}
@@ -62,7 +64,8 @@ func drawMovable(t *rapid.T) *world {
 	}
 	for _, c := range w.claims {
 		c.ExpireAfter = w.expire[c.Pool]
-		c.Price, _ = w.catalog().Price(labelOf(c, cluster.InstanceTypeLabel), labelOf(c, cluster.ZoneLabel), labelOf(c, cluster.CapacityTypeLabel))
+		c.Price, _ = w.catalog().Price(labelOf(c, cluster.InstanceTypeLabel), labelOf(c, cluster.ZoneLabel),
+			labelOf(c, cluster.CapacityTypeLabel))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		if rapid.IntRange(0, 7).Draw(t, "starting") == 0 {
@@ -77,8 +80,12 @@ func drawMovable(t *rapid.T) *world {
 func (w *world) neverStarts(c *cluster.Claim, n *cluster.Node) {
 	c.StartupTaints = []cluster.Taint{{Key: "agent", Effect: cluster.NoSchedule}}
 	n.Taints = slices.Concat(n.Taints, c.StartupTaints)
-	c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(c cluster.Condition) bool { return c.Type == cluster.Initialized })
-	n.Labels = slices.DeleteFunc(slices.Clone(n.Labels), func(l cluster.Label) bool { return l.Key == cluster.InitializedLabel })
+	c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(c cluster.Condition) bool {
+		return c.Type == cluster.Initialized
+	})
+	n.Labels = slices.DeleteFunc(slices.Clone(n.Labels), func(l cluster.Label) bool {
+		return l.Key == cluster.InitializedLabel
+	})
 }
 
 func labelOf(c *cluster.Claim, key string) string {
@@ -117,7 +124,8 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 				continue
 			}
 			w.reborn++
-			w.addPod(cluster.Pod{Name: fmt.Sprintf("more%d", w.reborn), Class: p.Class, Owner: "rs-more", Namespace: p.Namespace, Labels: p.Labels})
+			w.addPod(cluster.Pod{Name: fmt.Sprintf("more%d", w.reborn), Class: p.Class, Owner: "rs-more",
+				Namespace: p.Namespace, Labels: p.Labels})
 		}
 	},
 	"budget closes": func(_ *rapid.T, w *world, node string) {
@@ -150,7 +158,9 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 	"end instance": func(_ *rapid.T, w *world, node string) { mayhem["end instance"](w, node) },
 	"taint off": func(_ *rapid.T, w *world, node string) {
 		if n := w.nodes[node]; n != nil {
-			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == cluster.DisruptedTaint })
+			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+				return t.Key == cluster.DisruptedTaint
+			})
 		}
 	},
 	"half a fence": func(_ *rapid.T, w *world, node string) {
@@ -165,13 +175,14 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 	},
 }
 
-// harmless troubles change neither what pods need nor what there is for them: whatever they do to moves, the cluster must not cost
-// more in the end.
-var harmless = []string{"nothing", "protected pod", "budget closes", "budget opens", "dry run", "silence", "agent missing", "taint off", "half a fence", "move off"}
+// harmless troubles change neither what pods need nor what there is for them: whatever they do to moves, the cluster
+// must not cost more in the end.
+var harmless = []string{"nothing", "protected pod", "budget closes", "budget opens", "dry run", "silence",
+	"agent missing", "taint off", "half a fence", "move off"}
 
-// Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want to,
-// every fence ends in a deletion or is taken down in time, no node is fenced and opened again and again, and what is done to
-// save money never ends with a dearer cluster.
+// Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want
+// to, every fence ends in a deletion or is taken down in time, no node is fenced and opened again and again, and what
+// is done to save money never ends with a dearer cluster.
 func TestMovesUnderMayhem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := slices.Sorted(maps.Keys(trouble))
@@ -202,7 +213,8 @@ func drawWasteful(t *testing.T, rt *rapid.T) *world {
 	n := &narrator{t: t, w: newWorld(), policy: movePolicy()}
 	sizes := []string{"small", "medium", "large", "huge"}
 	for i, name := range sizes { // the larger, the cheaper for what it holds
-		n.tell(fmt.Sprintf("type %s cpu=%d memory=%dGi price=%.3f zones=a", name, 2<<i, 8<<i, 0.1*math.Pow(1.85, float64(i))))
+		n.tell(fmt.Sprintf("type %s cpu=%d memory=%dGi price=%.3f zones=a", name, 2<<i, 8<<i,
+			0.1*math.Pow(1.85, float64(i))))
 	}
 	n.tell("pool default policy=WhenEmptyOrUnderutilized after=1s hash=one no-budgets")
 	alike := rapid.Bool().Draw(rt, "alike") // two that are full are best replaced by one of the next size
@@ -250,13 +262,15 @@ func (m *mover) play(kinds []string, found func() *disrupt.Proposal) {
 	}
 	for name, n := range m.w.nodes {
 		c := m.w.claimOf(name)
-		if c != nil && c.Deleting.IsZero() && c.Move != "" && !m.since[name].IsZero() && m.w.now.Sub(m.since[name]) > 2*moveTimeout+10*time.Second {
+		if c != nil && c.Deleting.IsZero() && c.Move != "" && !m.since[name].IsZero() &&
+			m.w.now.Sub(m.since[name]) > 2*moveTimeout+10*time.Second {
 			m.fail("%s is still in a move (%v)", name, n.Taints)
 		}
 	}
 }
 
-// halfGone reports whether nodes of a move are on their way out: whoever keeps the others from following now raises the price.
+// halfGone reports whether nodes of a move are on their way out: whoever keeps the others from following now raises the
+// price.
 func (m *mover) halfGone() bool {
 	for _, c := range m.w.claims {
 		if !c.Deleting.IsZero() && disrupt.MoveReason(c.Move) == command.Underutilized {
@@ -283,13 +297,15 @@ type mover struct {
 	w     *world
 	story []string
 	since map[string]time.Time // nodes are fenced
-	// crash, if it is between 1 and 5, is how many commands of the next plan are carried out before the program is killed.
+	// crash, if it is between 1 and 5, is how many commands of the next plan are carried out before the program is
+	// killed.
 	crash int
 	// loses says that one command of the next plan fails, or is dropped because something has changed.
 	loses bool
 	// fences counts how often each node is fenced, once all is calm; nil before.
 	fences map[string]int
-	// price is what the cluster cost when it was last at rest, if it was (rested) since something happened that has its price.
+	// price is what the cluster cost when it was last at rest, if it was (rested) since something happened that has its
+	// price.
 	price  float64
 	rested bool
 }
@@ -356,7 +372,10 @@ func (m *mover) pass(found *disrupt.Proposal) {
 // lose has one command of a plan fail, or be dropped.
 func (m *mover) lose(p *plan.Plan) {
 	i := rapid.IntRange(0, len(p.Commands)-1).Draw(m.t, "lost")
-	if end := slices.IndexFunc(p.Commands, func(c command.Command) bool { _, ok := c.(command.DeleteClaim); return ok }); end >= 0 {
+	if end := slices.IndexFunc(p.Commands, func(c command.Command) bool {
+		_, ok := c.(command.DeleteClaim)
+		return ok
+	}); end >= 0 {
 		i = end // it is then that half of something may be done
 	}
 	key := p.Commands[i].Key()

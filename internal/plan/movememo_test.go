@@ -11,16 +11,18 @@ func waitingMove(t *testing.T) *narrator {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "type large cpu=8 memory=32Gi price=0.40",
-		"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large", "node n2 pool=default type=large",
-		"pods web n=1 cpu=1 node=n1", "pods api n=1 cpu=1 node=n2", "tick 1h", "settle", "cloud silent", "propose n1 n2", "plan", "act", "settle",
+		"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",
+		"node n2 pool=default type=large",
+		"pods web n=1 cpu=1 node=n1", "pods api n=1 cpu=1 node=n2", "tick 1h", "settle", "cloud silent",
+		"propose n1 n2", "plan", "act", "settle",
 	} {
 		n.tell(line)
 	}
 	return n
 }
 
-// While nothing changes, the pods of a move that waits are not placed again: what the last plan knew is taken over, and gives
-// the same plan.
+// While nothing changes, the pods of a move that waits are not placed again: what the last plan knew is taken over, and
+// gives the same plan.
 func TestAMoveThatWaitsIsNotPlacedAgain(t *testing.T) {
 	n := waitingMove(t)
 	s := n.w.snapshot(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// poolMoveWord: policy=NAME, hash=TEXT (of its template; hash-version= how it was computed), dry-run=true, canary=WATCH, soft=FOR
-// (soft expiry), registering=STATUS.
+// poolMoveWord: policy=NAME, hash=TEXT (of its template; hash-version= how it was computed), dry-run=true,
+// canary=WATCH, soft=FOR (soft expiry), registering=STATUS.
 func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 	switch key {
 	case "policy":
@@ -83,7 +83,8 @@ func (n *narrator) moveHappens(words []string) bool {
 	return true
 }
 
-// plannerFails: fails pods NAME (the planner fails on their class and leaves it out), fails node NODE, fails part WORD, mended.
+// plannerFails: fails pods NAME (the planner fails on their class and leaves it out), fails node NODE, fails part WORD,
+// mended.
 func (n *narrator) plannerFails(words []string) {
 	if words[0] == "mended" {
 		n.w.failed = cluster.Quarantine{}

@@ -6,7 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// dropNeedlessLaunches drops the launches for claims that the same plan lets go: the instance would only be ended again.
+// dropNeedlessLaunches drops the launches for claims that the same plan lets go: the instance would only be ended
+// again.
 func (p *Plan) dropNeedlessLaunches() {
 	going := make(map[string]bool)
 	for _, c := range p.Commands {

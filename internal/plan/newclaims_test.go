@@ -32,7 +32,8 @@ func TestNamesOfClaimsDependOnWhichPods(t *testing.T) {
 // A replacement of a drifted node says what its pool and NodeClass were when it was made; one that saves money does
 // not.
 func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
-	for cause, want := range map[string]cluster.DriftReplacement{"drifts n1 AMIDrift": {PoolGeneration: 4, ClassGeneration: 7}, "propose n1": {}} {
+	for cause, want := range map[string]cluster.DriftReplacement{"drifts n1 AMIDrift": {PoolGeneration: 4,
+		ClassGeneration: 7}, "propose n1": {}} {
 		n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 		n.say("type small cpu=2 memory=8Gi price=0.10", "type large cpu=2 memory=32Gi price=0.40",
 			"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",

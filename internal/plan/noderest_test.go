@@ -19,8 +19,8 @@ import (
 
 var unruledClusters = flag.Int("unruled", 20, "how many clusters to let settle under a scheduler that does as it likes")
 
-// unruled is a cluster in which pods go where a scheduler like kube-scheduler likes, which is not where they were planned to go:
-// to the emptiest node that takes them. Nothing bounds how often they are evicted.
+// unruled is a cluster in which pods go where a scheduler like kube-scheduler likes, which is not where they were
+// planned to go: to the emptiest node that takes them. Nothing bounds how often they are evicted.
 type unruled struct {
 	*narrator
 	search    time.Time // when cheaper nodes are looked for again
@@ -31,7 +31,8 @@ type unruled struct {
 func newUnruled(t *testing.T) *unruled {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.policy.Placement = plan.PlaceByNomination
-	n.policy.Disrupt = disrupt.Settings{MinSaving: 0.05, MinSavingPerPod: 0.0001, ReplacementTimeout: 10 * time.Minute, BalancedK: 2}
+	n.policy.Disrupt = disrupt.Settings{MinSaving: 0.05, MinSavingPerPod: 0.0001, ReplacementTimeout: 10 * time.Minute,
+		BalancedK: 2}
 	return &unruled{narrator: n}
 }
 
@@ -79,7 +80,8 @@ func (u *unruled) busy() bool {
 	return false
 }
 
-// step is one plan, what comes of it, and the time that it takes. idle says that nothing was done, and nothing is under way.
+// step is one plan, what comes of it, and the time that it takes. idle says that nothing was done, and nothing is under
+// way.
 func (u *unruled) step() (idle bool) {
 	w, s := u.w, u.w.snapshot(nil)
 	var found *disrupt.Proposal
@@ -140,9 +142,9 @@ func (u *unruled) settle(most int) error {
 	return fmt.Errorf("after %d moves and %d evictions something is still going on", u.moves, u.evictions)
 }
 
-// TestUnruledClusterComesToRest lets a scheduler that knows nothing of our plans place the pods of generated clusters. The cluster
-// must come to rest after a bounded number of moves all the same. Where pods take gaps that were meant for others a node may have to be
-// bought after all; what that costs is less than what would make the next move worthwhile.
+// TestUnruledClusterComesToRest lets a scheduler that knows nothing of our plans place the pods of generated clusters.
+// The cluster must come to rest after a bounded number of moves all the same. Where pods take gaps that were meant for
+// others a node may have to be bought after all; what that costs is less than what would make the next move worthwhile.
 func TestUnruledClusterComesToRest(t *testing.T) {
 	for seed := range uint64(*unruledClusters) {
 		r := rand.New(rand.NewPCG(seed, 11))
@@ -169,13 +171,14 @@ func TestUnruledClusterComesToRest(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if u.price() > before*(1+u.policy.Disrupt.MinSaving) || u.evictions > 4*pods {
-			t.Errorf("seed %d: from $%.2f to $%.2f with %d moves and %d evictions of %d pods", seed, before, u.price(), u.moves, u.evictions, pods)
+			t.Errorf("seed %d: from $%.2f to $%.2f with %d moves and %d evictions of %d pods", seed, before, u.price(),
+				u.moves, u.evictions, pods)
 		}
 	}
 }
 
-// TestPodsDoNotWanderBetweenReplacements is the cluster in which a pod once went from one replacement to the next: each was up and
-// empty when the pod's own node went, and so was the emptiest.
+// TestPodsDoNotWanderBetweenReplacements is the cluster in which a pod once went from one replacement to the next: each
+// was up and empty when the pod's own node went, and so was the emptiest.
 func TestPodsDoNotWanderBetweenReplacements(t *testing.T) {
 	u := newUnruled(t)
 	u.tell("type large cpu=8 memory=64Gi price=0.40 zones=a")

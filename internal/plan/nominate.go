@@ -12,18 +12,19 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// maxNominations bounds how many pods are being nominated or bound at the same time: they must not crowd out what makes nodes.
+// maxNominations bounds how many pods are being nominated or bound at the same time: they must not crowd out what makes
+// nodes.
 const maxNominations = 50
 
 // notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for.
 const notReady = "node.kubernetes.io/not-ready"
 
-// addNominations sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new nodes as it
-// likes, and pods that it keeps for last may find no room where room was planned for them.
+// addNominations sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new
+// nodes as it likes, and pods that it keeps for last may find no room where room was planned for them.
 //
-// By nomination, each pod's node is written to its status right before that opens; kube-scheduler then tries this node first
-// and keeps the room for the pod (see openInTurns). By binding, pods are bound while the node's kubelet is not up yet; those
-// that can't be, and those of a node whose kubelet is up already, are nominated.
+// By nomination, each pod's node is written to its status right before that opens; kube-scheduler then tries this node
+// first and keeps the room for the pod (see openInTurns). By binding, pods are bound while the node's kubelet is not up
+// yet; those that can't be, and those of a node whose kubelet is up already, are nominated.
 func (p *Plan) addNominations(s *cluster.Snapshot, policy Policy) {
 	if policy.Placement != PlaceByNomination && policy.Placement != PlaceByBinding {
 		return
@@ -89,7 +90,8 @@ func areAlike(pods []*cluster.Pod) bool {
 	return true
 }
 
-// isNotYetOpen reports whether a claim's node is there, is to stay, and has not opened yet: from then on kube-scheduler is at it.
+// isNotYetOpen reports whether a claim's node is there, is to stay, and has not opened yet: from then on kube-scheduler
+// is at it.
 func isNotYetOpen(c *cluster.Claim, n *cluster.Node) bool {
 	if n == nil || c == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero() {
 		return false
@@ -111,8 +113,8 @@ type nominator struct {
 	nominated   nominatedPods
 }
 
-// nominationStep is something to be done for a pod. came is when its node did, share how much of the node the pod takes; moves
-// says that the pod has been told another node before, and keeps room there.
+// nominationStep is something to be done for a pod. came is when its node did, share how much of the node the pod
+// takes; moves says that the pod has been told another node before, and keeps room there.
 type nominationStep struct {
 	command      command.Command
 	uid          string
@@ -122,10 +124,12 @@ type nominationStep struct {
 	hadOtherNode bool
 }
 
-// compareSteps takes node after node, so that one after the other can open, and the largest pods of a node first: a large pod
-// whose room is taken needs a node of its own, a small one finds a gap. What only has to be taken back comes before all.
+// compareSteps takes node after node, so that one after the other can open, and the largest pods of a node first: a
+// large pod whose room is taken needs a node of its own, a small one finds a gap. What only has to be taken back comes
+// before all.
 func compareSteps(a, b nominationStep) int {
-	return cmp.Or(a.nodeCreated.Compare(b.nodeCreated), strings.Compare(a.node, b.node), cmp.Compare(b.share, a.share), strings.Compare(a.uid, b.uid))
+	return cmp.Or(a.nodeCreated.Compare(b.nodeCreated), strings.Compare(a.node, b.node), cmp.Compare(b.share, a.share),
+		strings.Compare(a.uid, b.uid))
 }
 
 // decide decides what is to be done for one pod.
@@ -138,15 +142,18 @@ func (nom *nominator) decide(pod *cluster.Pod) {
 			nom.nominate(pod, targetNode, nominationStep{})
 		}
 	case nom.binding && mayBind(pod, c, n):
-		nom.steps = append(nom.steps, nominationStep{uid: pod.UID, node: targetNode, nodeCreated: n.Created, share: shareOf(pod, n),
-			command: command.Bind{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Node: targetNode}})
+		nom.steps = append(nom.steps, nominationStep{uid: pod.UID, node: targetNode, nodeCreated: n.Created,
+			share: shareOf(pod, n),
+			command: command.Bind{Pod: pod.ID(), UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name,
+				Node: targetNode}})
 	case nom.binding && !n.Ready && nom.closedNodes[targetNode] != nil && mayBindLater(pod, c, n):
 	case pod.Nominated == targetNode:
 		nom.countPod(pod, targetNode, true)
 	case nom.isSingleClass(c, n) || !nom.mayNominateBeside(pod, targetNode):
 	default:
 		nom.countPod(pod, targetNode, false)
-		nom.nominate(pod, targetNode, nominationStep{node: targetNode, nodeCreated: n.Created, share: shareOf(pod, n), hadOtherNode: pod.Nominated != ""})
+		nom.nominate(pod, targetNode, nominationStep{node: targetNode, nodeCreated: n.Created, share: shareOf(pod, n),
+			hadOtherNode: pod.Nominated != ""})
 	}
 }
 
@@ -188,10 +195,10 @@ func shareOf(pod *cluster.Pod, n *cluster.Node) float64 {
 	return share
 }
 
-// mayBind reports whether the pod can be bound: its kubelet is not up yet, or kube-scheduler would be filling the node at the
-// same time, and both might give the same room away; the pod needs nothing from its scheduler but a node (no volume has to
-// be made where it goes); and no taint keeps it off but the one that goes when the kubelet is up. Before the node is
-// registered it carries one from which the pod would be evicted again.
+// mayBind reports whether the pod can be bound: its kubelet is not up yet, or kube-scheduler would be filling the node
+// at the same time, and both might give the same room away; the pod needs nothing from its scheduler but a node (no
+// volume has to be made where it goes); and no taint keeps it off but the one that goes when the kubelet is up. Before
+// the node is registered it carries one from which the pod would be evicted again.
 func mayBind(pod *cluster.Pod, c *cluster.Claim, n *cluster.Node) bool {
 	return c.Is(cluster.Registered) && mayBindTo(pod, n, n.Taints)
 }

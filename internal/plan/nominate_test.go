@@ -14,10 +14,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// TestWhoIsGuidedFindsRoom lets a kube-scheduler that takes pods in any order, and any node that suits, fill the nodes that
-// were made for them: whoever was told a node goes there, whoever was not goes anywhere, and whoever finds no place forgets
-// what he was told. The nodes come up at different times. In the end nobody is left over, although not every pod is told a
-// node and no node is made but those of the first plan.
+// TestWhoIsGuidedFindsRoom lets a kube-scheduler that takes pods in any order, and any node that suits, fill the nodes
+// that were made for them: whoever was told a node goes there, whoever was not goes anywhere, and whoever finds no
+// place forgets what he was told. The nodes come up at different times. In the end nobody is left over, although not
+// every pod is told a node and no node is made but those of the first plan.
 func TestWhoIsGuidedFindsRoom(t *testing.T) {
 	nominated, silent, lost := 0, 0, 0
 	for seed := range int64(300) {
@@ -34,7 +34,8 @@ func TestWhoIsGuidedFindsRoom(t *testing.T) {
 		for _, name := range sortedPods(n.w) {
 			p := n.w.pods[name]
 			if p.Node == "" || len(n.w.claims) != planned {
-				t.Fatalf("seed %d: %s (nominated for %q) has no place on the %d nodes that were planned:\n%s", seed, name, n.w.called(p.Nominated), planned, n.w.show())
+				t.Fatalf("seed %d: %s (nominated for %q) has no place on the %d nodes that were planned:\n%s", seed,
+					name, n.w.called(p.Nominated), planned, n.w.show())
 			}
 			switch {
 			case p.Daemon:
@@ -47,7 +48,8 @@ func TestWhoIsGuidedFindsRoom(t *testing.T) {
 		lost += l.lost
 	}
 	if nominated == 0 || silent == 0 || lost == 0 {
-		t.Errorf("%d pods were told a node, %d were not and %d forgot it: one of the three was not tried", nominated, silent, lost)
+		t.Errorf("%d pods were told a node, %d were not and %d forgot it: one of the three was not tried", nominated,
+			silent, lost)
 	}
 }
 
@@ -59,8 +61,8 @@ type lottery struct {
 	lost   int
 }
 
-// play lets the pods get to their nodes and returns how many nodes were planned at first. Pods of different importance must
-// find all nodes open at once, or the more important take the room of others.
+// play lets the pods get to their nodes and returns how many nodes were planned at first. Pods of different importance
+// must find all nodes open at once, or the more important take the room of others.
 func (l *lottery) play(policy plan.Policy, together bool) (planned int) {
 	for round := range 2000 {
 		before := l.openNodes()
@@ -98,7 +100,9 @@ func (l *lottery) warm(together bool) {
 	for _, name := range slices.Sorted(maps.Keys(l.w.nodes)) {
 		if node := l.w.nodes[name]; !node.Ready && (together || l.chance.Intn(8) == 0) {
 			node.Ready, node.ReadySince = true, l.w.now
-			node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/not-ready" })
+			node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool {
+				return t.Key == "node.kubernetes.io/not-ready"
+			})
 		}
 	}
 }
@@ -114,13 +118,15 @@ func (l *lottery) openNodes() string {
 
 // drawBatch draws a few kinds of pods, some of them for a pool of their own.
 func drawBatch(chance *rand.Rand) []string {
-	lines := []string{"cloud cold", "type small cpu=4 memory=16Gi price=0.20 zones=a", "type big cpu=16 memory=64Gi price=0.75 zones=a",
+	lines := []string{"cloud cold", "type small cpu=4 memory=16Gi price=0.20 zones=a", "type big cpu=16 memory=64Gi " +
+		"price=0.75 zones=a",
 		"pool default", "pool apart label=team=apart taint=apart:NoSchedule"}
 	if chance.Intn(2) == 0 {
 		lines = append(lines, "daemon agent cpu=100m")
 	}
 	for i := range 1 + chance.Intn(4) {
-		line := fmt.Sprintf("pods k%d n=%d cpu=%dm memory=%dMi", i, 1+chance.Intn(8), 300+100*chance.Intn(30), 256+256*chance.Intn(20))
+		line := fmt.Sprintf("pods k%d n=%d cpu=%dm memory=%dMi", i, 1+chance.Intn(8), 300+100*chance.Intn(30),
+			256+256*chance.Intn(20))
 		if chance.Intn(3) == 0 {
 			line += " need=team:In:apart tolerate=apart:NoSchedule"
 		}
@@ -140,9 +146,9 @@ func sortedPods(w *world) []string {
 	return out
 }
 
-// schedule is a kube-scheduler without taste: it takes the pods as they come and any node that lets one in, but keeps the
-// room of those who were nominated for a node and are as important. Whoever finds no place loses his nomination, which is
-// reason to try the others again.
+// schedule is a kube-scheduler without taste: it takes the pods as they come and any node that lets one in, but keeps
+// the room of those who were nominated for a node and are as important. Whoever finds no place loses his nomination,
+// which is reason to try the others again.
 func (l *lottery) schedule() {
 	for again := true; again; {
 		again = false
@@ -194,7 +200,8 @@ func (w *world) lets(p *cluster.Pod, n *cluster.Node) bool {
 func TestGuidanceIsBounded(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.policy.Placement = plan.PlaceByNomination
-	for _, line := range []string{"type big cpu=128 memory=512Gi price=6 zones=a", "pool default", "pods fat n=4 cpu=20", "pods thin n=400 cpu=1"} {
+	for _, line := range []string{"type big cpu=128 memory=512Gi price=6 zones=a", "pool default",
+		"pods fat n=4 cpu=20", "pods thin n=400 cpu=1"} {
 		n.tell(line)
 	}
 	for range 2 {
@@ -213,7 +220,8 @@ func TestGuidanceIsBounded(t *testing.T) {
 		}
 	}
 	if len(n.w.nodes) < 3 || nominated != 50 || len(nodes) != 1 || opened != 0 {
-		t.Errorf("%d pods of %d of %d nodes were told and %d nodes opened, want 50 of one of several and none", nominated, len(nodes), len(n.w.nodes), opened)
+		t.Errorf("%d pods of %d of %d nodes were told and %d nodes opened, want 50 of one of several and none",
+			nominated, len(nodes), len(n.w.nodes), opened)
 	}
 	for _, c := range plan.Make(n.w.snapshot(nil), n.policy, nil, nil).Commands {
 		if _, ok := c.(command.Nominate); ok {

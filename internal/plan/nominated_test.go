@@ -81,7 +81,9 @@ func TestWhoIsToldANode(t *testing.T) {
 					web)
 			}, []string{"a"}},
 		{"a volume of its own",
-			func(x *scene) { x.pending("a", anywhere("a", 1000), nil).ExclusiveVolumes = []string{"disk"} }, []string{"a"}},
+			func(x *scene) {
+				x.pending("a", anywhere("a", 1000), nil).ExclusiveVolumes = []string{"disk"}
+			}, []string{"a"}},
 		{"pods of another class can't run there", func(x *scene) {
 			class := anywhere("a", 1000)
 			x.pending("a", class, nil)
@@ -248,7 +250,9 @@ func TestWhoIsToldWhileMoreAreAwaited(t *testing.T) {
 		{"a rule", func(_ *scene, a1, _ *cluster.Pod) {
 			a1.Class.Rules = []*cluster.Rule{about(cluster.AntiAffinity, "db")}
 		}, []string{"a1", "a2"}},
-		{"a volume", func(_ *scene, a1, _ *cluster.Pod) { a1.ExclusiveVolumes = []string{"disk"} }, []string{"a1", "a2"}},
+		{"a volume", func(_ *scene, a1, _ *cluster.Pod) {
+			a1.ExclusiveVolumes = []string{"disk"}
+		}, []string{"a1", "a2"}},
 		{"volumes", func(_ *scene, a1, a2 *cluster.Pod) {
 			a1.ExclusiveVolumes, a2.ExclusiveVolumes = []string{"disk1"}, []string{"disk2"}
 		}, []string{"a1", "a2"}},

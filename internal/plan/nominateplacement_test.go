@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// While more pods are awaited none is planned for. But a node may be coming for some that were planned for before: these are bound to it
-// all the same, and no claim is made meanwhile.
+// While more pods are awaited none is planned for. But a node may be coming for some that were planned for before:
+// these are bound to it all the same, and no claim is made meanwhile.
 func TestWhoIsGuidedWhileMoreAreAwaited(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -40,7 +40,8 @@ func TestWhoIsGuidedWhileMoreAreAwaited(t *testing.T) {
 		policy.Placement = plan.PlaceByBinding
 		p := plan.Make(x.s.Seal(), policy, nil, nil)
 		got := slices.DeleteFunc(keys(p), func(key string) bool {
-			return !strings.HasPrefix(key, "bind/") && !strings.HasPrefix(key, "nominate/") && !strings.HasPrefix(key, "create/")
+			return !strings.HasPrefix(key, "bind/") && !strings.HasPrefix(key, "nominate/") &&
+				!strings.HasPrefix(key, "create/")
 		})
 		if p.Provisioned || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v (planned for: %t), want %v", c.name, got, p.Provisioned, c.want)
@@ -48,7 +49,8 @@ func TestWhoIsGuidedWhileMoreAreAwaited(t *testing.T) {
 	}
 }
 
-// The largest pods of a node are bound first, then in the order of their UIDs: a large pod whose place is taken needs a node of its own.
+// The largest pods of a node are bound first, then in the order of their UIDs: a large pod whose place is taken needs a
+// node of its own.
 func TestLargePodsAreBoundFirst(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -57,9 +59,12 @@ func TestLargePodsAreBoundFirst(t *testing.T) {
 		want []string
 	}{
 		{"by processors", []int64{500, 2000, 1000}, []int64{0, 0, 0}, []string{"bind/w1", "bind/w2", "bind/w0"}},
-		{"by memory", []int64{500, 500, 500}, []int64{1 << 30, 2 << 30, 3 << 30}, []string{"bind/w2", "bind/w1", "bind/w0"}},
-		{"by what they take most of", []int64{2000, 500, 100}, []int64{0, 5 << 30, 0}, []string{"bind/w1", "bind/w0", "bind/w2"}},
-		{"by processors, if the node has not said its memory", []int64{500, 2000, 1000}, []int64{3 << 30, 1 << 30, 2 << 30},
+		{"by memory", []int64{500, 500, 500}, []int64{1 << 30, 2 << 30, 3 << 30}, []string{"bind/w2", "bind/w1",
+			"bind/w0"}},
+		{"by what they take most of", []int64{2000, 500, 100}, []int64{0, 5 << 30, 0}, []string{"bind/w1", "bind/w0",
+			"bind/w2"}},
+		{"by processors, if the node has not said its memory", []int64{500, 2000, 1000},
+			[]int64{3 << 30, 1 << 30, 2 << 30},
 			[]string{"bind/w1", "bind/w2", "bind/w0"}},
 		{"all alike", []int64{500, 500, 500}, []int64{0, 0, 0}, []string{"bind/w0", "bind/w1", "bind/w2"}},
 	} {
@@ -79,14 +84,17 @@ func TestLargePodsAreBoundFirst(t *testing.T) {
 		}
 		policy := defaultPolicy()
 		policy.Placement = plan.PlaceByBinding
-		got := slices.DeleteFunc(keys(plan.Make(x.s.Seal(), policy, nil, nil)), func(key string) bool { return !strings.HasPrefix(key, "bind/") })
+		got := slices.DeleteFunc(keys(plan.Make(x.s.Seal(), policy, nil, nil)), func(key string) bool {
+			return !strings.HasPrefix(key, "bind/")
+		})
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
-// Only pods of nodes that go to save money wait for larger ones, and only for pods of such nodes and for those that are between two nodes.
+// Only pods of nodes that go to save money wait for larger ones, and only for pods of such nodes and for those that are
+// between two nodes.
 func TestOnlyTheThriftyWaitForLargerPods(t *testing.T) {
 	x := newScene()
 	d := x.second()
@@ -106,7 +114,9 @@ func TestOnlyTheThriftyWaitForLargerPods(t *testing.T) {
 		c.Deleting, c.Finalized = x.s.Now.Add(-6*time.Second), true
 	}
 	evicted := func() []string {
-		got := slices.DeleteFunc(keys(plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)), func(key string) bool { return !strings.HasPrefix(key, "evict/") })
+		got := slices.DeleteFunc(keys(plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)), func(key string) bool {
+			return !strings.HasPrefix(key, "evict/")
+		})
 		slices.Sort(got)
 		return got
 	}
@@ -114,7 +124,8 @@ func TestOnlyTheThriftyWaitForLargerPods(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	away := *x.w
-	away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(3000, 0), false, false
+	away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(3000, 0),
+		false, false
 	x.s.Pods = []*cluster.Pod{&away, x.s.Pods[2]}
 	if got := evicted(); len(got) != 0 {
 		t.Errorf("%v leave, and a larger pod is between two nodes", got)

@@ -26,25 +26,44 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 		failed []string // pods that are refused
 	}{
 		{"nothing", func(*cluster.Quarantine, cluster.Failure) {}, nil, nil},
-		{"interruptions", part(cluster.Interrupting), onParts("Replacing interrupted nodes failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
-		{"placement", part(cluster.Placing), onParts("Finding places for pods failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), []string{"w"}},
-		{"guidance", part(cluster.Nominating), onParts("Telling pods their new nodes failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
-		{"status", part(cluster.WritingStatus), onParts("Working out the status of NodeClaims and NodePools failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
-		{"disruption", part(cluster.Disrupting), onParts("Deciding which nodes to remove failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
-		{"the search", part(cluster.Searching), onParts("The search for cheaper nodes failed, which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
-		{"a claim", func(q *cluster.Quarantine, f cluster.Failure) { q.Claims = map[string]cluster.Failure{"c": f} }, []string{
-			"NodePool default: The planner failed on 0 classes of pods and 1 NodeClaims, which is a mistake in Tenon. They are left out for a while. Nodes that carry them or were made for them are not disrupted; everything else goes on",
-			"NodeClaim c: The planner failed on this NodeClaim, which is a mistake in Tenon: boom. It is left as it is until " + until,
+		{"interruptions", part(cluster.Interrupting), onParts("Replacing interrupted nodes failed, which is a " +
+			"mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
+		{"placement", part(cluster.Placing), onParts("Finding places for pods failed, which is a mistake in Tenon: " +
+			"boom. It is left out until " + until + "; everything else goes on"), []string{"w"}},
+		{"guidance", part(cluster.Nominating), onParts("Telling pods their new nodes failed, which is a mistake in " +
+			"Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
+		{"status", part(cluster.WritingStatus), onParts("Working out the status of NodeClaims and NodePools failed, " +
+			"which is a mistake in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
+		{"disruption", part(cluster.Disrupting), onParts("Deciding which nodes to remove failed, which is a mistake " +
+			"in Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
+		{"the search", part(cluster.Searching), onParts("The search for cheaper nodes failed, which is a mistake in " +
+			"Tenon: boom. It is left out until " + until + "; everything else goes on"), nil},
+		{"a claim", func(q *cluster.Quarantine, f cluster.Failure) {
+			q.Claims = map[string]cluster.Failure{"c": f}
+		}, []string{
+			"NodePool default: The planner failed on 0 classes of pods and 1 NodeClaims, which is a mistake in " +
+				"Tenon. They are left out for a while. Nodes that carry them or were made for them are not " +
+				"disrupted; everything else goes on",
+			"NodeClaim c: The planner failed on this NodeClaim, which is a mistake in Tenon: boom. It is left as it " +
+				"is until " + until,
 		}, nil},
-		{"a class of pods", func(q *cluster.Quarantine, f cluster.Failure) { q.Classes = map[string]cluster.Failure{"web": f} }, []string{
-			"NodePool default: The planner failed on 1 classes of pods and 0 NodeClaims, which is a mistake in Tenon. They are left out for a while. Nodes that carry them or were made for them are not disrupted; everything else goes on",
+		{"a class of pods", func(q *cluster.Quarantine, f cluster.Failure) {
+			q.Classes = map[string]cluster.Failure{"web": f}
+		}, []string{
+			"NodePool default: The planner failed on 1 classes of pods and 0 NodeClaims, which is a mistake in " +
+				"Tenon. They are left out for a while. Nodes that carry them or were made for them are not " +
+				"disrupted; everything else goes on",
 		}, []string{"w"}},
 		{"a class of pods in the search", func(q *cluster.Quarantine, f cluster.Failure) {
 			q.SearchClasses = map[string]cluster.Failure{"web": f}
-		}, onParts("The search for cheaper nodes failed on 1 classes of pods and 0 NodeClaims, which is a mistake in Tenon. Their nodes are not replaced by cheaper ones; all other nodes can be, and pods get nodes as usual"), nil},
+		}, onParts("The search for cheaper nodes failed on 1 classes of pods and 0 NodeClaims, which is a mistake in " +
+			"Tenon. Their nodes are not replaced by cheaper ones; all other nodes can be, and pods get nodes as usual"),
+			nil},
 		{"two claims in the search", func(q *cluster.Quarantine, f cluster.Failure) {
 			q.SearchClaims = map[string]cluster.Failure{"c": f, "d": f}
-		}, onParts("The search for cheaper nodes failed on 0 classes of pods and 2 NodeClaims, which is a mistake in Tenon. Their nodes are not replaced by cheaper ones; all other nodes can be, and pods get nodes as usual"), nil},
+		}, onParts("The search for cheaper nodes failed on 0 classes of pods and 2 NodeClaims, which is a mistake in " +
+			"Tenon. Their nodes are not replaced by cheaper ones; all other nodes can be, and pods get nodes as usual"),
+			nil},
 	} {
 		x := newScene()
 		c.change(&x.s.Quarantine, cluster.Failure{Message: "boom", Until: x.s.Now.Add(5 * time.Minute)})
@@ -77,7 +96,8 @@ func TestFailuresDoNotEndTheCounting(t *testing.T) {
 	x := newScene()
 	x.w.UnschedulableSince, x.s.PlannedAt = x.s.Now, x.s.Now.Add(-time.Hour)
 	x.s.Owners["web"] = cluster.Owner{UID: "web", Known: true, Desired: 9}
-	x.s.Quarantine.Parts = map[cluster.Part]cluster.Failure{cluster.WritingStatus: {Message: "boom", Until: x.s.Now.Add(time.Minute)}}
+	x.s.Quarantine.Parts = map[cluster.Part]cluster.Failure{cluster.WritingStatus: {Message: "boom",
+		Until: x.s.Now.Add(time.Minute)}}
 	if p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil); p.Provisioned {
 		t.Error("the pods count as planned for")
 	}
@@ -92,8 +112,8 @@ func TestStepsThatCanFail(t *testing.T) {
 	}
 }
 
-// A pod is bound to the node that was made for it while nobody else is at that: kube-scheduler takes the node when it is ready, and the pod
-// must need nothing but a place. Else it is told where to go, or not yet.
+// A pod is bound to the node that was made for it while nobody else is at that: kube-scheduler takes the node when it
+// is ready, and the pod must need nothing but a place. Else it is told where to go, or not yet.
 func TestWhoIsBound(t *testing.T) {
 	const bind, nothing = "bind/w", ""
 	taint := cluster.Taint{Key: "dedicated", Value: "db", Effect: cluster.NoSchedule}
@@ -105,7 +125,9 @@ func TestWhoIsBound(t *testing.T) {
 		{"the kubelet is not up yet", func(*scene) {}, bind},
 		{"the kubelet is up, and there is no other node to go to", func(x *scene) { x.node.Ready = true }, nothing},
 		{"the node is not registered", func(x *scene) { x.claim.Conditions = x.claim.Conditions[:1] }, nothing},
-		{"the node is open", func(x *scene) { x.claim.Conditions[2].Status, x.node.Ready = cluster.True, true }, nothing},
+		{"the node is open", func(x *scene) {
+			x.claim.Conditions[2].Status, x.node.Ready = cluster.True, true
+		}, nothing},
 		{"the node goes", func(x *scene) { x.node.Deleting = x.s.Now }, nothing},
 		{"the claim goes", func(x *scene) { x.claim.Deleting = x.s.Now }, nothing},
 		{"the pod has another scheduler", func(x *scene) { x.w.OtherScheduler = true }, nothing},
@@ -114,14 +136,17 @@ func TestWhoIsBound(t *testing.T) {
 		}, bind},
 		{"the pod tolerates the taint of the node", func(x *scene) {
 			x.node.Taints, x.claim.Taints = []cluster.Taint{taint}, []cluster.Taint{taint}
-			x.w.Class = &cluster.PodClass{Key: "db", Terms: x.w.Class.Terms, Requests: x.w.Class.Requests, Tolerations: []cluster.Toleration{{Key: "dedicated", Exists: true}}}
+			x.w.Class = &cluster.PodClass{Key: "db", Terms: x.w.Class.Terms, Requests: x.w.Class.Requests,
+				Tolerations: []cluster.Toleration{{Key: "dedicated", Exists: true}}}
 		}, bind},
 		{"the node has a taint that no startup taint explains", func(x *scene) {
 			x.node.Taints = []cluster.Taint{taint}
 			x.w.Class = &cluster.PodClass{Key: "db", Terms: x.w.Class.Terms, Requests: x.w.Class.Requests}
 			x.w.ExclusiveVolumes = []string{"disk"}
 		}, "nominate/w"},
-		{"a volume has to be made where the pod goes", func(x *scene) { x.w.UnboundClaims = []string{"claim"} }, "nominate/w"},
+		{"a volume has to be made where the pod goes", func(x *scene) {
+			x.w.UnboundClaims = []string{"claim"}
+		}, "nominate/w"},
 		{"the node is kept for a move", func(x *scene) { x.node.KeptFor = "underutilized-x" }, nothing},
 		{"the node is cordoned", func(x *scene) { x.node.Cordoned = true }, nothing},
 		{"it is being done", func(x *scene) { x.s.InFlight["bind/w"] = true }, nothing},
@@ -160,12 +185,14 @@ func TestWhoIsBound(t *testing.T) {
 			switch cmd := cmd.(type) {
 			case command.Bind:
 				got = cmd.Key()
-				if want := (command.Bind{Pod: "shop/w", UID: "w", Namespace: "shop", Name: "w", Node: "n"}); cmd != want {
+				if want := (command.Bind{Pod: "shop/w", UID: "w", Namespace: "shop", Name: "w",
+					Node: "n"}); cmd != want {
 					t.Errorf("%s: %+v, want %+v", c.name, cmd, want)
 				}
 			case command.Nominate:
 				got = cmd.Key()
-				if want := (command.Nominate{Pod: "shop/w", UID: "w", Namespace: "shop", Name: "w", Node: "n"}); cmd != want {
+				if want := (command.Nominate{Pod: "shop/w", UID: "w", Namespace: "shop", Name: "w",
+					Node: "n"}); cmd != want {
 					t.Errorf("%s: %+v, want %+v", c.name, cmd, want)
 				}
 			}
@@ -184,8 +211,8 @@ func many(n int) []string {
 	return out
 }
 
-// The large pods of a node that goes to save money leave before the small ones, for ten seconds. Size is what a pod takes of all there is,
-// in the resource of which it takes most; who takes less than twice as much is no larger.
+// The large pods of a node that goes to save money leave before the small ones, for ten seconds. Size is what a pod
+// takes of all there is, in the resource of which it takes most; who takes less than twice as much is no larger.
 func TestLargePodsLeaveFirst(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -193,26 +220,38 @@ func TestLargePodsLeaveFirst(t *testing.T) {
 		want   []string
 	}{
 		{"large and small", func(*scene) {}, []string{"large"}},
-		{"almost as large", func(x *scene) { x.s.Pods[0].Class, x.s.Pods[1].Class = sized(1900, 0), sized(1100, 0) }, []string{"large", "small"}},
+		{"almost as large", func(x *scene) {
+			x.s.Pods[0].Class, x.s.Pods[1].Class = sized(1900, 0), sized(1100, 0)
+		}, []string{"large", "small"}},
 		{"large in another resource", func(x *scene) { x.s.Pods[1].Class = sized(100, 4<<30) }, []string{"small"}},
 		{"the node goes for another reason", func(x *scene) { x.claim.Move = "drifted-x" }, []string{"large", "small"}},
-		{"for almost ten seconds", func(x *scene) { x.claim.Deleting = x.s.Now.Add(-9 * time.Second) }, []string{"large"}},
-		{"for ten seconds", func(x *scene) { x.claim.Deleting = x.s.Now.Add(-10 * time.Second) }, []string{"large", "small"}},
-		{"the large one could not leave", func(x *scene) { x.s.Retry["evict/large"] = cluster.Retry{NotBefore: x.s.Now} }, []string{"large", "small"}},
+		{"for almost ten seconds", func(x *scene) {
+			x.claim.Deleting = x.s.Now.Add(-9 * time.Second)
+		}, []string{"large"}},
+		{"for ten seconds", func(x *scene) {
+			x.claim.Deleting = x.s.Now.Add(-10 * time.Second)
+		}, []string{"large", "small"}},
+		{"the large one could not leave", func(x *scene) {
+			x.s.Retry["evict/large"] = cluster.Retry{NotBefore: x.s.Now}
+		}, []string{"large", "small"}},
 		{"a larger one is between two nodes", func(x *scene) {
 			away := *x.w
-			away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(3000, 0), false, false
+			away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(3000, 0),
+				false, false
 			x.s.Pods = append([]*cluster.Pod{&away}, x.s.Pods...)
 		}, nil},
 		{"one that is between two nodes asks for what no node has", func(x *scene) {
 			away := *x.w
-			away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(10, 0), false, false
+			away.UID, away.Name, away.Class, away.Unschedulable, away.SchedulerSeen = "away", "away", sized(10, 0),
+				false, false
 			away.Class.Requests[resource.Pods+1] = 1
 			x.s.Pods = append([]*cluster.Pod{&away}, x.s.Pods...)
 		}, []string{"large"}},
 		{"the time of the node is up", func(x *scene) { x.claim.Deadline = x.s.Now }, []string{"large", "small"}},
 		{"who asks for nothing comes last", func(x *scene) { x.s.Pods[1].Class = sized(0, 0) }, []string{"large"}},
-		{"all ask for nothing", func(x *scene) { x.s.Pods[0].Class, x.s.Pods[1].Class = sized(0, 0), sized(0, 0) }, []string{"large", "small"}},
+		{"all ask for nothing", func(x *scene) {
+			x.s.Pods[0].Class, x.s.Pods[1].Class = sized(0, 0), sized(0, 0)
+		}, []string{"large", "small"}},
 	} {
 		x := newScene()
 		x.s.Pods = nil
@@ -242,5 +281,6 @@ func TestLargePodsLeaveFirst(t *testing.T) {
 
 // sized is a class of pods that ask for so much.
 func sized(cpu, memory int64) *cluster.PodClass {
-	return &cluster.PodClass{Key: "sized", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: cpu, resource.Memory: memory}}
+	return &cluster.PodClass{Key: "sized", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: cpu,
+		resource.Memory: memory}}
 }

@@ -226,7 +226,9 @@ func TestWhichNodesStayClosed(t *testing.T) {
 		}, both[:1], nil, 0},
 		{"the pods of the second have not been told", 2, untold("n01"), both[:1], nil, 0},
 		{"the pods of the first have not been told", 2, untold("n00"), nil, told0, 0},
-		{"the first is being opened", 2, then(untold("n01"), func(x *scene) { x.s.InFlight["register/c-n00"] = true }), nil,
+		{"the first is being opened", 2, then(untold("n01"), func(x *scene) {
+			x.s.InFlight["register/c-n00"] = true
+		}), nil,
 			nil, 0},
 		{"the first is being opened, and the pods of the second have been told", 2, func(x *scene) {
 			x.s.InFlight["register/c-n00"] = true
@@ -392,7 +394,8 @@ func TestNodesOpenBeforePodsAreBound(t *testing.T) {
 		c.change(x)
 		policy := defaultPolicy()
 		policy.Placement = plan.PlaceByBinding
-		if opened, nominated, _ := x.guided(policy); !slices.Equal(opened, c.opened) || !slices.Equal(nominated, c.told) {
+		if opened, nominated, _ := x.guided(policy); !slices.Equal(opened, c.opened) ||
+			!slices.Equal(nominated, c.told) {
 			t.Errorf("%s: %v open and %v are told, want %v and %v", c.name, opened, nominated, c.opened, c.told)
 		}
 	}

@@ -16,16 +16,17 @@ const (
 	kubeletWait = time.Minute
 	// turnWait is how long a node whose kubelet is up may be kept closed until it is its turn.
 	turnWait = 10 * time.Second
-	// maxToldPods is how many pods can be told in good time. Nodes whose turn is later are not kept closed: in such a crowd waiting
-	// would cost more than a pod in the wrong place.
+	// maxToldPods is how many pods can be told in good time. Nodes whose turn is later are not kept closed: in such a
+	// crowd waiting would cost more than a pod in the wrong place.
 	maxToldPods = 500
-	// allTurnsTime is how long the turns of all nodes that wait should take together; turnTime is what one of them takes, besides
-	// tryTime for each pod that kube-scheduler tries. If nodes are too many, several share a turn.
+	// allTurnsTime is how long the turns of all nodes that wait should take together; turnTime is what one of them
+	// takes, besides tryTime for each pod that kube-scheduler tries. If nodes are too many, several share a turn.
 	allTurnsTime = 3 * time.Second
 	turnTime     = 200 * time.Millisecond
 	tryTime      = 5 * time.Millisecond
-	// schedulerIdleFor is how long no sign of kube-scheduler must have been seen for it to be done; schedulerBusyFor is how long it may be at it
-	// before that is taken for its usual state, and how long the first in line waits for that at most.
+	// schedulerIdleFor is how long no sign of kube-scheduler must have been seen for it to be done; schedulerBusyFor is
+	// how long it may be at it before that is taken for its usual state, and how long the first in line waits for that
+	// at most.
 	schedulerIdleFor = 100 * time.Millisecond
 	schedulerBusyFor = 2 * time.Second
 )
@@ -72,9 +73,10 @@ func (nom *nominator) countPod(pod *cluster.Pod, node string, nominated bool) {
 
 // openInTurns lets the nodes open one after the other, each when its pods, and no others, have been told.
 //
-// A node that opens makes kube-scheduler try every pod that waits. Those that it can't place lose the node that was named
-// for them, and whoever loses that before the node opens is put anywhere. So nobody is told of a node before its turn, and a
-// turn begins when kube-scheduler has come to rest. That takes a fraction of a second for each; nobody waits for ever.
+// A node that opens makes kube-scheduler try every pod that waits. Those that it can't place lose the node that was
+// named for them, and whoever loses that before the node opens is put anywhere. So nobody is told of a node before its
+// turn, and a turn begins when kube-scheduler has come to rest. That takes a fraction of a second for each; nobody
+// waits for ever.
 func (p *Plan) openInTurns(n *nominator) {
 	closed, line, opening := n.orderClosed(p)
 	turn := line[:turnSize(line)]
@@ -103,8 +105,9 @@ func (p *Plan) openInTurns(n *nominator) {
 	})
 }
 
-// turnSize is how many of the nodes that wait open together. It is one; but in a crowd that would take too long, and from pods
-// that are more important than others kube-scheduler does not keep the others' room: they must find their own node open.
+// turnSize is how many of the nodes that wait open together. It is one; but in a crowd that would take too long, and
+// from pods that are more important than others kube-scheduler does not keep the others' room: they must find their own
+// node open.
 func turnSize(line []*closedNode) int {
 	pods := 0
 	for _, closed := range line {
@@ -117,8 +120,8 @@ func turnSize(line []*closedNode) int {
 	return (len(line) + turns - 1) / turns
 }
 
-// orderClosed says which nodes stay closed because their kubelets are not up, and in which order those whose are wait for their
-// turn. opening says that the one before is being opened right now.
+// orderClosed says which nodes stay closed because their kubelets are not up, and in which order those whose are wait
+// for their turn. opening says that the one before is being opened right now.
 func (nom *nominator) orderClosed(p *Plan) (closed map[string]bool, line []*closedNode, opening bool) {
 	closed = make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(nom.closedNodes)) {
@@ -130,7 +133,8 @@ func (nom *nominator) orderClosed(p *Plan) (closed map[string]bool, line []*clos
 		switch {
 		case nom.s.InFlight[command.Register{Claim: cn.claim.Name}.Key()]:
 			opening = true
-		case !nom.s.Now.Before(until), until.After(nom.s.Now.Add(2 * kubeletWait)): // clocks that differ must not keep it closed
+		case !nom.s.Now.Before(until), until.After(nom.s.Now.Add(2 * kubeletWait)):
+			// clocks that differ must not keep it closed
 		case onlyUnregistered(cn):
 			line = append(line, cn)
 			p.WakeAt = cluster.Earlier(p.WakeAt, until)
@@ -184,8 +188,8 @@ func (nom *nominator) waitedEnough(line []*closedNode) bool {
 	return len(line) > 0 && !nom.s.Now.Before(nom.upSince(line[0].node).Add(schedulerBusyFor))
 }
 
-// daemonNeedsOpening reports whether some daemon that helps a kubelet up waits for the registration: it may run on nodes that are
-// not ready, but not on one that is not registered.
+// daemonNeedsOpening reports whether some daemon that helps a kubelet up waits for the registration: it may run on
+// nodes that are not ready, but not on one that is not registered.
 func (nom *nominator) daemonNeedsOpening(closed *closedNode) bool {
 	labels := cluster.JoinedLabels(closed.node.Labels.Merge(closed.claim.Labels))
 	taints := append(slices.Clone(closed.claim.Taints), cluster.Taint{Key: notReady, Effect: cluster.NoSchedule})
@@ -195,11 +199,12 @@ func (nom *nominator) daemonNeedsOpening(closed *closedNode) bool {
 	})
 }
 
-// onlyUnregistered reports whether nothing but its registration is missing for pods to come. The last of it is Kubernetes' own: its node
-// controllers take off what they put on while the node was starting.
+// onlyUnregistered reports whether nothing but its registration is missing for pods to come. The last of it is
+// Kubernetes' own: its node controllers take off what they put on while the node was starting.
 func onlyUnregistered(closed *closedNode) bool {
 	return closed.node.Ready && !slices.ContainsFunc(closed.node.Taints, func(t cluster.Taint) bool {
-		return t.Effect != cluster.PreferNoSchedule && t.Key != cluster.UnregisteredTaint && !slices.Contains(closed.claim.Taints, t)
+		return t.Effect != cluster.PreferNoSchedule && t.Key != cluster.UnregisteredTaint &&
+			!slices.Contains(closed.claim.Taints, t)
 	})
 }
 

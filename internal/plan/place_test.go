@@ -17,8 +17,8 @@ func (w *world) bindPod(p *cluster.Pod, node string) {
 }
 
 // placePolicy: placement=nominate|bind|event, static-capacity, repair=PERCENT (nodes that are not Ready for a
-// minute, or whose KernelReady or DiskReady is False for ten seconds), repair-grace=30s (how long pods have if it is KernelReady; the
-// policy of DiskReady says nothing about that).
+// minute, or whose KernelReady or DiskReady is False for ten seconds), repair-grace=30s (how long pods have if it is
+// KernelReady; the policy of DiskReady says nothing about that).
 func (n *narrator) placePolicy(word string) bool {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
@@ -27,9 +27,12 @@ func (n *narrator) placePolicy(word string) bool {
 	case "static-capacity":
 		n.policy.StaticCapacity = true
 	case "repair":
-		n.policy.Repair = disrupt.RepairSettings{Enabled: true, MaxUnhealthy: n.integer(value), Policies: []disrupt.RepairPolicy{
-			{Type: "Ready", Status: "False", Toleration: time.Minute, HasGrace: true}, {Type: "Ready", Status: "Unknown", Toleration: time.Minute, HasGrace: true},
-			{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second, HasGrace: true}, {Type: "DiskReady", Status: "False", Toleration: 10 * time.Second}}}
+		n.policy.Repair = disrupt.RepairSettings{Enabled: true, MaxUnhealthy: n.integer(value),
+			Policies: []disrupt.RepairPolicy{
+				{Type: "Ready", Status: "False", Toleration: time.Minute, HasGrace: true},
+				{Type: "Ready", Status: "Unknown", Toleration: time.Minute, HasGrace: true},
+				{Type: "KernelReady", Status: "False", Toleration: 10 * time.Second, HasGrace: true},
+				{Type: "DiskReady", Status: "False", Toleration: 10 * time.Second}}}
 	case "repair-grace":
 		n.policy.Repair.Policies[2].Grace = n.duration(value)
 	case "legacy-repair":
@@ -49,7 +52,8 @@ func (n *narrator) placePolicy(word string) bool {
 // chill makes a node whose kubelet is not up.
 func (w *world) chill(n *cluster.Node) {
 	n.Ready = false
-	n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: "node.kubernetes.io/not-ready", Effect: cluster.NoSchedule})
+	n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: "node.kubernetes.io/not-ready",
+		Effect: cluster.NoSchedule})
 }
 
 // stirUp notes that kube-scheduler is at work.
@@ -66,12 +70,15 @@ func (n *narrator) healthHappens(words []string) bool {
 	switch words[0] {
 	case "ails":
 		kind, status, _ := strings.Cut(words[2], "=")
-		node.Conditions = append(slices.Clone(node.Conditions), cluster.NodeCondition{Type: kind, Status: status, Since: n.w.now})
+		node.Conditions = append(slices.Clone(node.Conditions), cluster.NodeCondition{Type: kind, Status: status,
+			Since: n.w.now})
 	case "heals":
 		node.Conditions = nil
 	case "warms":
 		node.Ready, node.ReadySince = true, n.w.now
-		node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/not-ready" })
+		node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool {
+			return t.Key == "node.kubernetes.io/not-ready"
+		})
 	case "marks":
 		node.DoNotRepair = words[2] == "do-not-repair"
 	}

@@ -34,8 +34,8 @@ type Policy struct {
 // PlacementMode is how pods get to the nodes that were made for them.
 type PlacementMode string
 
-// The modes: kube-scheduler is told where a pod is expected, or the pod is bound as soon as the node is registered, or an
-// event is all that is said.
+// The modes: kube-scheduler is told where a pod is expected, or the pod is bound as soon as the node is registered, or
+// an event is all that is said.
 const (
 	PlaceByNomination PlacementMode = "nominate"
 	PlaceByBinding    PlacementMode = "bind"
@@ -52,14 +52,14 @@ func (p Policy) disruption() disrupt.Settings {
 	return set
 }
 
-// Search looks at every node for a cheaper way to run its pods. It may take seconds where there are thousands of nodes, so
-// it is not part of a plan; what it finds goes into one.
+// Search looks at every node for a cheaper way to run its pods. It may take seconds where there are thousands of nodes,
+// so it is not part of a plan; what it finds goes into one.
 func Search(s *cluster.Snapshot, policy Policy) disrupt.Proposal {
 	return disrupt.Search(s, policy.disruption())
 }
 
-// Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone. What is to
-// be done comes before what is only to be written down.
+// Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
+// What is to be done comes before what is only to be written down.
 type Plan struct {
 	// Rev and Now of the snapshot it was made from.
 	Rev uint64
@@ -74,7 +74,8 @@ type Plan struct {
 	Begun   []disrupt.Move
 	GivenUp []disrupt.GivenUp
 	DryRuns []disrupt.Move
-	// ProposalUsed says that the plan has looked at what a search has found. NotBegun are the moves of it that are not begun.
+	// ProposalUsed says that the plan has looked at what a search has found. NotBegun are the moves of it that are not
+	// begun.
 	ProposalUsed bool
 	NotBegun     []disrupt.GivenUp
 	// settings is how disruption goes about it; demand and supply are the snapshot's.
@@ -89,7 +90,8 @@ type Plan struct {
 	repair disrupt.RepairSettings
 	// WakeAt is when to plan again even if nothing changes; zero for never.
 	WakeAt time.Time
-	// PlanSoon says that something waits for what is happening already and would go on at once: it is worth looking soon.
+	// PlanSoon says that something waits for what is happening already and would go on at once: it is worth looking
+	// soon.
 	PlanSoon bool
 	// Notes are what stands in the way, for people.
 	Notes []cluster.Note
@@ -98,8 +100,8 @@ type Plan struct {
 	OrphansChecked bool
 }
 
-// planMemo is what the next plan need not work out again if nothing has changed: the last placement of pods, with the revisions
-// of the snapshot that it was made from, and that of the moves.
+// planMemo is what the next plan need not work out again if nothing has changed: the last placement of pods, with the
+// revisions of the snapshot that it was made from, and that of the moves.
 type planMemo struct {
 	known          bool
 	placement      schedule.Placement
@@ -112,9 +114,9 @@ type planMemo struct {
 // deferredWait is when pods are planned for that had to wait for others to be planned for.
 const deferredWait = time.Second
 
-// Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked out
-// again. It never changes the answer. found is what a search for cheaper nodes has found since the last
-// plan, or nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
+// Make decides what should happen now. before is the last plan, or nil: what has not changed since then is not worked
+// out again. It never changes the answer. found is what a search for cheaper nodes has found since the last plan, or
+// nil; it may be a little older than the snapshot, and is verified like everything else. While pods are being counted
 // it is not looked at.
 func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Proposal) Plan {
 	p := newPlan(s, policy)
@@ -134,7 +136,8 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 		p.provision(s, policy)
 	}
 
-	// Nodes that the cloud takes away are replaced first, for nobody can make it wait. Who has a place is told of it then.
+	// Nodes that the cloud takes away are replaced first, for nobody can make it wait. Who has a place is told of it
+	// then.
 	if !q.LeavesOut(cluster.Interrupting) {
 		p.handleInterruptions(s, policy, !closed)
 	}
@@ -183,7 +186,8 @@ func (p *Plan) removeNodes(s *cluster.Snapshot, policy Policy, found *disrupt.Pr
 	if policy.StaticCapacity {
 		defer func() { p.addResult(disrupt.Static(s, policy.Schedule)) }()
 	}
-	orders := disrupt.ExecuteInput{Placement: p.takenPlaces(), Commands: p.Commands, Proposal: found, Repair: policy.Repair, Static: policy.StaticCapacity, LastMemo: p.memo.moves}
+	orders := disrupt.ExecuteInput{Placement: p.takenPlaces(), Commands: p.Commands, Proposal: found,
+		Repair: policy.Repair, Static: policy.StaticCapacity, LastMemo: p.memo.moves}
 	if closed {
 		p.ProposalUsed = found != nil
 		p.disrupt(s, policy, orders)
@@ -223,10 +227,13 @@ func (p *Plan) writeStatus(s *cluster.Snapshot, policy Policy) {
 	}
 }
 
-// writesDrift reports whether a command writes down that a node has drifted: it may be replaced as soon as that is there.
+// writesDrift reports whether a command writes down that a node has drifted: it may be replaced as soon as that is
+// there.
 func writesDrift(c command.Command) bool {
 	tell, ok := c.(command.SetClaim)
-	return ok && slices.ContainsFunc(tell.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.Drifted && c.Status == cluster.True })
+	return ok && slices.ContainsFunc(tell.Conditions, func(c cluster.Condition) bool {
+		return c.Type == cluster.Drifted && c.Status == cluster.True
+	})
 }
 
 // place finds places for the pods, or takes the answer over if the question is the same.
@@ -268,7 +275,8 @@ func (p *Plan) endOrphans(s *cluster.Snapshot) {
 	}
 	p.addStep(step)
 	if message := hold.Message(); message != "" {
-		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster, Reason: "OrphansHeld", Message: message, Warning: true})
+		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster,
+			Reason: "OrphansHeld", Message: message, Warning: true})
 	}
 }
 
@@ -313,14 +321,16 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 		if !p.claimAdmission.admit(p.Placement.Bins[i].Pods) {
 			continue
 		}
-		c := createClaim(s, &p.Placement.Bins[i], func(name string) bool { return nameTaken[name] || s.Claim(name) != nil })
+		c := createClaim(s, &p.Placement.Bins[i], func(name string) bool {
+			return nameTaken[name] || s.Claim(name) != nil
+		})
 		nameTaken[c.Name] = true
 		p.Commands = append(p.Commands, c)
 	}
 }
 
-// dropBusy leaves out what is under way or waits for another try, and what makes no sense without it. What is left is put in order: nodes
-// and pods wait for acts, and hundreds of notes before them would keep them waiting.
+// dropBusy leaves out what is under way or waits for another try, and what makes no sense without it. What is left is
+// put in order: nodes and pods wait for acts, and hundreds of notes before them would keep them waiting.
 func (p *Plan) dropBusy(s *cluster.Snapshot) {
 	ready, lost := p.Commands[:0], newDroppedCommands()
 	asked := make(map[string]bool, len(p.Commands))
@@ -353,8 +363,8 @@ func (p *Plan) dropBusy(s *cluster.Snapshot) {
 	p.correctMoves()
 }
 
-// podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask for these to go: when
-// they go is a matter of the next try.
+// podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask
+// for these to go: when they go is a matter of the next try.
 func podDemand(s *cluster.Snapshot, placement *schedule.Placement) disrupt.PodDemand {
 	out := disrupt.PodDemand{Hosts: make(map[string]bool), LimitedPools: make(map[string]bool)}
 	for _, a := range placement.Assigned {

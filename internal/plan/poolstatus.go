@@ -24,7 +24,8 @@ func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
 	return command.CreateClaim{
 		Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
-		Pods: b.Pods, MadeFor: s.MadeFor(b.Pods), Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price, Estimated: b.Estimated,
+		Pods: b.Pods, MadeFor: s.MadeFor(b.Pods), Reason: command.Provisioned, Relaxed: b.Relaxed, Price: b.Price,
+		Estimated: b.Estimated,
 	}
 }
 
@@ -33,8 +34,8 @@ func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
 // with another name. If the name is taken, the claim that has it was made for these pods and others have taken their
 // seats; they need one more.
 //
-// A claim that is made for a move has a name of its own: the pods of a node may be those for which it was made, and its name is
-// not to come back right after it has gone.
+// A claim that is made for a move has a name of its own: the pods of a node may be those for which it was made, and its
+// name is not to come back right after it has gone.
 func claimName(b *schedule.Bin, move string, nameTaken func(string) bool) string {
 	for try := 0; ; try++ {
 		if name := nameFor(b, move, try); !nameTaken(name) {
@@ -75,7 +76,8 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *d
 	}
 	ready := readyCondition(valid, class)
 	status.Conditions = []cluster.Condition{
-		valid, class, ready, registrationCondition(p), canLaunchCondition(s, p, policy.StaticCapacity), nodesUsableCondition(s, p),
+		valid, class, ready, registrationCondition(p), canLaunchCondition(s, p, policy.StaticCapacity),
+		nodesUsableCondition(s, p),
 		disrupt.BudgetsCondition(p, status.Nodes), rollouts.DriftCondition(p),
 	}
 	for i := range status.Conditions {
@@ -93,16 +95,20 @@ func readyCondition(causes ...cluster.Condition) cluster.Condition {
 	}
 	for _, c := range causes {
 		if c.Status == cluster.Unknown {
-			return cluster.Condition{Type: cluster.Ready, Status: cluster.Unknown, Reason: "ReconcilingDependents", Message: c.Type + ": " + c.Message}
+			return cluster.Condition{Type: cluster.Ready, Status: cluster.Unknown, Reason: "ReconcilingDependents",
+				Message: c.Type + ": " + c.Message}
 		}
 	}
 	return condition(cluster.Ready, true, "", "")
 }
 
-// tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over. The condition is also what remembers
-// that there were many: while it can't be told whether any are left, it stays as it is.
+// tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over. The
+// condition is also what remembers that there were many: while it can't be told whether any are left, it stays as it
+// is.
 func (p *Plan) tellOrphans(s *cluster.Snapshot, pool *cluster.Pool, status *cluster.PoolStatus) {
-	at := slices.IndexFunc(pool.Status.Conditions, func(c cluster.Condition) bool { return c.Type == cluster.OrphansHeld })
+	at := slices.IndexFunc(pool.Status.Conditions, func(c cluster.Condition) bool {
+		return c.Type == cluster.OrphansHeld
+	})
 	switch message := p.Orphans.Message(); {
 	case message != "":
 		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True,
@@ -110,23 +116,27 @@ func (p *Plan) tellOrphans(s *cluster.Snapshot, pool *cluster.Pool, status *clus
 	case at >= 0 && (p.Orphans.TooMany || s.Quarantine.LeavesOut(cluster.Collecting)):
 		status.Conditions = append(status.Conditions, pool.Status.Conditions[at])
 	case at >= 0:
-		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.Absent})
+		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld,
+			Status: cluster.Absent})
 	}
 }
 
 // registrationCondition says whether the pool's latest launches have become nodes. It informs and does not feed Ready.
 func registrationCondition(p *cluster.Pool) cluster.Condition {
-	c := cluster.Condition{Type: cluster.RegistrationHealthy, Status: cluster.Unknown, Reason: "AwaitingReconciliation", Message: "no node has been launched since the pool or its NodeClass last changed"}
+	c := cluster.Condition{Type: cluster.RegistrationHealthy, Status: cluster.Unknown, Reason: "AwaitingReconciliation",
+		Message: "no node has been launched since the pool or its NodeClass last changed"}
 	switch p.RegistrationHealth {
 	case cluster.True:
 		return condition(cluster.RegistrationHealthy, true, "", "")
 	case cluster.False:
-		return condition(cluster.RegistrationHealthy, false, "RegistrationFailed", "at least half of the latest launches did not become nodes; see the events of the pool's NodeClaims and the logs of its machines")
+		return condition(cluster.RegistrationHealthy, false, "RegistrationFailed", "at least half of the latest "+
+			"launches did not become nodes; see the events of the pool's NodeClaims and the logs of its machines")
 	}
 	return c
 }
 
-// canLaunchCondition says whether the pool could make a node now; a pool that is Ready may still ask for what nobody sells.
+// canLaunchCondition says whether the pool could make a node now; a pool that is Ready may still ask for what nobody
+// sells.
 func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.Condition {
 	no := func(reason, message string) cluster.Condition {
 		return condition(cluster.CanLaunch, false, reason, message)
@@ -135,9 +145,11 @@ func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) clust
 	case p.Deleting:
 		return no("NodePoolDeleting", "the NodePool is being deleted")
 	case p.Static && !static:
-		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate StaticCapacity on, or make another NodePool without the field to let pods decide")
+		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate "+
+			"StaticCapacity on, or make another NodePool without the field to let pods decide")
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
-		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady", Message: "the NodePool is not ready"}
+		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady",
+			Message: "the NodePool is not ready"}
 	}
 	if reason := schedule.LimitsReason(p, s.Names); reason != "" {
 		return no("LimitsAllowNoNode", reason)
@@ -148,7 +160,8 @@ func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) clust
 	case p.Catalog == nil && p.CatalogError != "":
 		return no("InstanceTypesUnknown", p.CatalogError)
 	case p.Catalog == nil:
-		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "InstanceTypesUnknown", Message: "the cloud has not said yet what it sells"}
+		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "InstanceTypesUnknown",
+			Message: "the cloud has not said yet what it sells"}
 	}
 	if reason := schedule.NoTypesReason(p); reason != "" {
 		return no("NoCompatibleInstanceTypes", strings.Join(append([]string{reason}, doubtTexts(p)...), "; "))
@@ -161,8 +174,8 @@ func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) clust
 // maxNamedHeld is how many owners a condition names.
 const maxNamedHeld = 3
 
-// nodesUsableCondition says whether pods can use the nodes of the pool that are made for them. When the next try comes is not told: it would be
-// written anew with each.
+// nodesUsableCondition says whether pods can use the nodes of the pool that are made for them. When the next try comes
+// is not told: it would be written anew with each.
 func nodesUsableCondition(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
 	var said []string
 	for _, owner := range slices.Sorted(maps.Keys(s.WorkloadTries)) {
@@ -186,7 +199,8 @@ func nodesUsableCondition(s *cluster.Snapshot, p *cluster.Pool) cluster.Conditio
 		"pods cannot run on the nodes created for them, so new nodes are tried less and less often: "+text)
 }
 
-// backoffMessage says what the cloud has said last. When the next try comes is not told: it would be written anew with each.
+// backoffMessage says what the cloud has said last. When the next try comes is not told: it would be written anew with
+// each.
 func backoffMessage(p *cluster.Pool) string {
 	if p.BackoffCause == "" {
 		return "the cloud has refused the pool's launches; see the events of its NodeClaims"

@@ -43,7 +43,8 @@ func priceLine(p *plan.Plan, asked bool) string {
 	if !asked {
 		return ""
 	}
-	return fmt.Sprintf("new nodes cost $%.3f; nobody can do it for less than $%.3f\n", p.Placement.Price, p.Placement.Bound)
+	return fmt.Sprintf("new nodes cost $%.3f; nobody can do it for less than $%.3f\n", p.Placement.Price,
+		p.Placement.Bound)
 }
 
 // inOrder sorts new claims by what they are, because in which order they are planned tells nothing.
@@ -237,7 +238,9 @@ func (w *world) printPlacement(out *strings.Builder, p *schedule.Placement) {
 // show tells the state of the world: claims, nodes and pods.
 func (w *world) show() string {
 	out := new(strings.Builder)
-	names := slices.SortedFunc(maps.Keys(w.claims), func(a, b string) int { return strings.Compare(w.called(a), w.called(b)) })
+	names := slices.SortedFunc(maps.Keys(w.claims), func(a, b string) int {
+		return strings.Compare(w.called(a), w.called(b))
+	})
 	for _, name := range names {
 		fmt.Fprintln(out, w.claimLine(w.claims[name]))
 	}

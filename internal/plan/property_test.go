@@ -61,7 +61,9 @@ func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resour
 func everyDaemonOn(s *cluster.Snapshot, p *schedule.Placement, pool string, on cluster.Node) resource.Vector {
 	var sum resource.Vector
 	for _, d := range s.Daemons {
-		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.OmittedDaemon) bool { return o.Pool == pool && o.Daemon == d })
+		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.OmittedDaemon) bool {
+			return o.Pool == pool && o.Daemon == d
+		})
 		if !omitted && cluster.MayRunOn(d.Class, on.Labels, on.Taints) {
 			sum = sum.Add(d.Class.Requests)
 		}
@@ -97,11 +99,14 @@ func TestNewNodesHoldTheirPods(t *testing.T) {
 			for _, f := range choice {
 				on := cluster.Node{Labels: f.labels, Taints: c.Template.Taints, Allocatable: f.kind.Allocatable}
 				daemons := daemonsOn(s, on, c.Pods)
-				if !slices.ContainsFunc(p.Placement.Squeezed, func(q schedule.Squeeze) bool { return q.Pool == c.Pool }) {
+				if !slices.ContainsFunc(p.Placement.Squeezed, func(q schedule.Squeeze) bool {
+					return q.Pool == c.Pool
+				}) {
 					daemons = everyDaemonOn(s, &p.Placement, c.Pool, on)
 				}
 				if sum := pods.Add(daemons); !sum.Fits(f.kind.Allocatable) {
-					t.Fatalf("%s as %v holds %s and has %s", c.Name, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
+					t.Fatalf("%s as %v holds %s and has %s", c.Name, f.labels, s.Names.String(sum),
+						s.Names.String(f.kind.Allocatable))
 				}
 				for _, pod := range c.Pods {
 					if !cluster.MayRunOn(pod.Class, f.labels, c.Template.Taints) {
@@ -124,7 +129,8 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 				t.Fatal(text)
 			}
 			if i == 0 {
-				if text := replayed(&replay.Case{Step: replay.Make, Snapshot: s, Policy: defaultPolicy()}, &p); text != "" {
+				if text := replayed(&replay.Case{Step: replay.Make, Snapshot: s, Policy: defaultPolicy()},
+					&p); text != "" {
 					t.Fatal(text)
 				}
 			}
@@ -132,7 +138,8 @@ func TestNodesAreNotOverfilled(t *testing.T) {
 			for _, a := range p.Placement.Assigned {
 				load[a.Host] = append(load[a.Host], a.Pod)
 				n := s.Node(a.Host)
-				if n != nil && n.Finalized && !cluster.MayRunOn(a.Pod.Class, n.Labels.With(cluster.InitializedLabel, "true"), n.Taints) {
+				if n != nil && n.Finalized && !cluster.MayRunOn(a.Pod.Class, n.Labels.With(cluster.InitializedLabel,
+					"true"), n.Taints) {
 					t.Fatalf("%s does not suit %s", a.Host, a.Pod.Name)
 				}
 			}
@@ -172,7 +179,8 @@ func checkRoom(t *rapid.T, s *cluster.Snapshot, host string, pods []*cluster.Pod
 	for _, f := range futures(s.Pools[0].Catalog, &as) {
 		on := cluster.Node{Labels: f.labels, Taints: c.Taints, Allocatable: f.kind.Allocatable}
 		if sum := load.Add(daemonsOn(s, on, pods)); !sum.Fits(f.kind.Allocatable) {
-			t.Fatalf("claim %s as %v gets %s and has %s", host, f.labels, s.Names.String(sum), s.Names.String(f.kind.Allocatable))
+			t.Fatalf("claim %s as %v gets %s and has %s", host, f.labels, s.Names.String(sum),
+				s.Names.String(f.kind.Allocatable))
 		}
 	}
 }
@@ -184,7 +192,8 @@ func TestLimitsHold(t *testing.T) {
 		p := plan.Make(s, defaultPolicy(), nil, nil)
 		used, count, grew := usage(s, &p)
 		for _, pool := range s.Pools {
-			if over := used[pool.Name][resource.CPU]; pool.Limits.Set[resource.CPU] && grew[pool.Name] && over > pool.Limits.Amount[resource.CPU] {
+			if over := used[pool.Name][resource.CPU]; pool.Limits.Set[resource.CPU] && grew[pool.Name] &&
+				over > pool.Limits.Amount[resource.CPU] {
 				t.Fatalf("%s may reach cpu %d of %d", pool.Name, over, pool.Limits.Amount[resource.CPU])
 			}
 			if pool.Limits.HasNodes && grew[pool.Name] && count[pool.Name] > pool.Limits.Nodes {
@@ -198,7 +207,8 @@ func TestLimitsHold(t *testing.T) {
 }
 
 // usage adds up what pools have and may get.
-func usage(s *cluster.Snapshot, p *plan.Plan) (used map[string]resource.Vector, count map[string]int64, grew map[string]bool) {
+func usage(s *cluster.Snapshot, p *plan.Plan) (used map[string]resource.Vector, count map[string]int64,
+	grew map[string]bool) {
 	used, count, grew = map[string]resource.Vector{}, map[string]int64{}, map[string]bool{}
 	for _, c := range s.Claims {
 		used[c.Pool] = used[c.Pool].Add(c.Capacity)
@@ -320,7 +330,8 @@ func TestPlansComeToRest(t *testing.T) {
 		}
 		s := w.snapshot(nil)
 		if p := plan.Make(s, defaultPolicy(), nil, nil); len(p.Commands) > 0 || len(s.Pending()) > unplaced {
-			t.Fatalf("after 16 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()), unplaced, strings.Join(story, "--\n"))
+			t.Fatalf("after 16 rounds %d pods wait (%d had no place) and there is still to do:\n%s", len(s.Pending()),
+				unplaced, strings.Join(story, "--\n"))
 		}
 	})
 }
@@ -370,7 +381,8 @@ func TestBudgetsHold(t *testing.T) {
 			pool := w.pools[name]
 			pool.ConsolidateAfter = cluster.NillableDuration{For: time.Second}
 			for range rapid.IntRange(0, 2).Draw(t, "budgets") {
-				b := cluster.Budget{Nodes: rapid.IntRange(0, 2).Draw(t, "at once"), Percent: rapid.Bool().Draw(t, "percent"), Active: true,
+				b := cluster.Budget{Nodes: rapid.IntRange(0, 2).Draw(t, "at once"), Percent: rapid.Bool().Draw(t,
+					"percent"), Active: true,
 					Reasons: rapid.SampledFrom([][]string{nil, {"Empty"}, {"Drifted"}}).Draw(t, "reasons")}
 				if b.Percent {
 					b.Nodes *= 30
@@ -395,8 +407,8 @@ func TestBudgetsHold(t *testing.T) {
 	})
 }
 
-// overBudget says which budget the fences of a plan would overrun, if one. They are counted in the plan's order: a budget for
-// one reason does not bind those that come later for another.
+// overBudget says which budget the fences of a plan would overrun, if one. They are counted in the plan's order: a
+// budget for one reason does not bind those that come later for another.
 func overBudget(s *cluster.Snapshot, p *plan.Plan) string {
 	total, out := make(map[string]int), make(map[string]int)
 	at := func(c *cluster.Claim) bool {

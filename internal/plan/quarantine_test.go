@@ -49,9 +49,12 @@ func TestQuarantinedPodsAreAsIfTheyWereNotThere(t *testing.T) {
 		pending := s.Pending()
 		key := pending[r.Intn(len(pending))].Class.Key
 		until := s.Now.Add(time.Minute)
-		left := plan.Make(s.WithQuarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{key: {Message: "boom", Until: until}}}), defaultPolicy(), nil, nil)
+		left := plan.Make(s.WithQuarantine(cluster.Quarantine{Classes: map[string]cluster.Failure{key: {Message: "boom",
+			Until: until}}}), defaultPolicy(), nil, nil)
 		fewer := *s
-		fewer.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p *cluster.Pod) bool { return p.Class.Key == key && p.Node == "" })
+		fewer.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p *cluster.Pod) bool {
+			return p.Class.Key == key && p.Node == ""
+		})
 		want := plan.Make(fewer.Seal(), defaultPolicy(), nil, nil)
 		if got, want := places(&left), places(&want); got != want {
 			t.Fatalf("seed %d: without class %s\n%s\nwith it in quarantine\n%s", seed, key, want, got)
@@ -76,19 +79,27 @@ func TestQuarantinedPodsAreAsIfTheyWereNotThere(t *testing.T) {
 // A part that is left out is left out, and the others are there.
 func TestPartsCanBeLeftOut(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
-	n.say("type small cpu=2 memory=8Gi price=0.10", "pool default after=0s", "node idle pool=default type=small", "pods web cpu=2", "tick 10m")
+	n.say("type small cpu=2 memory=8Gi price=0.10", "pool default after=0s", "node idle pool=default type=small",
+		"pods web cpu=2", "tick 10m")
 	whole := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
 	for _, part := range append(cluster.Parts(), cluster.Searching) {
-		s := n.w.snapshot(nil).WithQuarantine(cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{part: {Message: "boom", Until: n.w.now.Add(time.Minute)}}})
+		s := n.w.snapshot(nil).WithQuarantine(
+			cluster.Quarantine{Parts: map[cluster.Part]cluster.Failure{part: {Message: "boom",
+				Until: n.w.now.Add(time.Minute)}}})
 		p := plan.Make(s, n.policy, nil, nil)
-		if nominated := slices.ContainsFunc(p.Notes, func(n cluster.Note) bool { return n.Reason == plan.PlannerFailed && n.Name == "default" }); !nominated {
+		if nominated := slices.ContainsFunc(p.Notes, func(n cluster.Note) bool {
+			return n.Reason == plan.PlannerFailed && n.Name == "default"
+		}); !nominated {
 			t.Errorf("%s: nobody is told", part)
 		}
 		if placed := len(p.Placement.Assigned)+len(p.Placement.Bins) > 0; placed == (part == cluster.Placing) {
 			t.Errorf("%s: placed %v", part, placed)
 		}
 		tells := func(p *plan.Plan) bool {
-			return slices.ContainsFunc(p.Commands, func(c command.Command) bool { _, ok := c.(command.SetPool); return ok })
+			return slices.ContainsFunc(p.Commands, func(c command.Command) bool {
+				_, ok := c.(command.SetPool)
+				return ok
+			})
 		}
 		if tells(&p) != (tells(&whole) && part != cluster.WritingStatus) {
 			t.Errorf("%s: tells pools %v", part, tells(&p))

@@ -54,8 +54,8 @@ var mayhem = map[string]func(w *world, name string){
 	},
 }
 
-// Whoever deletes the node, the claim, the pool or the instance, in any order and by whatever force, everything else goes
-// too: in the end every instance has a claim and a node, and the other way round.
+// Whoever deletes the node, the claim, the pool or the instance, in any order and by whatever force, everything else
+// goes too: in the end every instance has a claim and a node, and the other way round.
 func TestMayhemEndsInACleanState(t *testing.T) {
 	kinds := slices.Sorted(maps.Keys(mayhem))
 	rapid.Check(t, func(t *rapid.T) {

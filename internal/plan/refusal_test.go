@@ -49,7 +49,8 @@ func TestRefusalsAreTrue(t *testing.T) {
 					class := *u.Pod.Class
 					class.Terms = []require.Set{term}
 					if hosts := hostTypes(s, pool, used[pool.Name], &class); len(hosts) >= max(minTypes(pool), 1) {
-						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, u.String(), hosts, w.tale(&p))
+						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, u.String(), hosts,
+							w.tale(&p))
 					}
 				}
 			}
@@ -82,8 +83,10 @@ func hostTypes(s *cluster.Snapshot, pool *cluster.Pool, used resource.Vector, cl
 }
 
 // couldHost tries each value that the pool leaves open.
-func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kind *cluster.Type, class *cluster.PodClass) bool {
-	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kind *cluster.Type,
+	class *cluster.PodClass) bool {
+	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel,
+		"true").With(cluster.InitializedLabel, "true")
 	for _, l := range fixed {
 		if value, known := o.Labels.Get(l.Key); known && value != l.Value {
 			return false
@@ -106,7 +109,8 @@ func couldHost(s *cluster.Snapshot, pool *cluster.Pool, o *cluster.Offering, kin
 				room = room.Sub(d.Class.Requests)
 			}
 		}
-		return cluster.MayRunOn(class, labels, pool.Template.Taints) && class.Requests.Fits(room) && resource.Vector{}.Within(room)
+		return cluster.MayRunOn(class, labels, pool.Template.Taints) && class.Requests.Fits(room) &&
+			resource.Vector{}.Within(room)
 	})
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// Where pods go is taken over from the last plan if neither pods nor nodes have changed since, and found anew if they have or if nobody knows.
+// Where pods go is taken over from the last plan if neither pods nor nodes have changed since, and found anew if they
+// have or if nobody knows.
 func TestPlacesAreTakenOver(t *testing.T) {
 	for _, c := range []struct {
 		name                     string
@@ -43,8 +44,8 @@ func TestPlacesAreTakenOver(t *testing.T) {
 	}
 }
 
-// That a node has drifted is written down before it is replaced, so that a plan which does so looks again soon. Nothing else that is
-// written down is a reason.
+// That a node has drifted is written down before it is replaced, so that a plan which does so looks again soon. Nothing
+// else that is written down is a reason.
 func TestDriftThatIsToldIsLookedAtSoon(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -53,17 +54,23 @@ func TestDriftThatIsToldIsLookedAtSoon(t *testing.T) {
 		eager  bool
 	}{
 		{"it has drifted", func(x *scene) { x.claim.Hash, x.claim.HashVersion = "1", "v3" }, true, true},
-		{"it has not, and can be consolidated", func(x *scene) { x.claim.Hash, x.claim.HashVersion = "2", "v3" }, true, false},
+		{"it has not, and can be consolidated", func(x *scene) {
+			x.claim.Hash, x.claim.HashVersion = "2", "v3"
+		}, true, false},
 		{"it is said to have drifted and has not", func(x *scene) {
 			x.claim.Hash, x.claim.HashVersion = "2", "v3"
-			x.claim.Conditions = append(x.claim.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Reason: "NodePoolDrifted"})
+			x.claim.Conditions = append(x.claim.Conditions, cluster.Condition{Type: cluster.Drifted,
+				Status: cluster.True, Reason: "NodePoolDrifted"})
 		}, true, false},
 	} {
 		x := newScene()
 		x.s.Pods = x.s.Pods[:1]
 		c.change(x)
 		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
-		tells := slices.ContainsFunc(p.Commands, func(c command.Command) bool { _, ok := c.(command.SetClaim); return ok })
+		tells := slices.ContainsFunc(p.Commands, func(c command.Command) bool {
+			_, ok := c.(command.SetClaim)
+			return ok
+		})
 		if tells != c.tells || p.PlanSoon != c.eager {
 			t.Errorf("%s: told %t and eager %t, want %t and %t", c.name, tells, p.PlanSoon, c.tells, c.eager)
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// createReplacements asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its pods stay where they are until
-// all are up, so that the one node of a try would tell nothing, and the others would never be made.
+// createReplacements asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its
+// pods stay where they are until all are up, so that the one node of a try would tell nothing, and the others would
+// never be made.
 func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.ReplacementRequest) {
 	nameTaken, probed := make(map[string]bool), make(map[string]bool)
 	for _, c := range p.Commands {
@@ -35,7 +36,9 @@ func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.Replacem
 		}
 		c := claimOf(s, &w.Bin)
 		if c.Name = w.Name; c.Name == "" {
-			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool { return nameTaken[name] || s.Claim(name) != nil })
+			c.Name = claimName(&w.Bin, w.Replaces, func(name string) bool {
+				return nameTaken[name] || s.Claim(name) != nil
+			})
 		}
 		nameTaken[c.Name] = true
 		c.Replaces, c.Reason, c.Slot = w.Replaces, w.Reason, w.Slot
@@ -67,8 +70,8 @@ func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) map[string]bool {
 	return out
 }
 
-// keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves, each of
-// them for what it was placed by. What was placed apart has not seen what the others take.
+// keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves,
+// each of them for what it was placed by. What was placed apart has not seen what the others take.
 func (p *Plan) keepLimits(s *cluster.Snapshot) {
 	first := make(map[string]string)
 	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {

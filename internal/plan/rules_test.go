@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Whatever the cloud makes of the new nodes, kube-scheduler lets every pod in where the plan wants it, and at the end all
-// rules hold between all pods.
+// Whatever the cloud makes of the new nodes, kube-scheduler lets every pod in where the plan wants it, and at the end
+// all rules hold between all pods.
 func TestRulesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -34,9 +34,9 @@ func TestRulesHold(t *testing.T) {
 }
 
 // Where nothing is scarce, a pod that is left over would find no place on any node of the plan, nor on one more node.
-// Left aside are pools that want to choose among types (what they can buy depends on what else is on the node), pods that
-// are tied to other classes (who comes first then matters), pods whose rules contradict each other, and ports that daemons
-// may want, too.
+// Left aside are pools that want to choose among types (what they can buy depends on what else is on the node), pods
+// that are tied to other classes (who comes first then matters), pods whose rules contradict each other, and ports that
+// daemons may want, too.
 func TestNobodyIsForgotten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -60,7 +60,8 @@ func TestNobodyIsForgotten(t *testing.T) {
 				if where := st.welcome(copyOf(u.Pod)); where != "" {
 					helped[u.Pod.Name]++
 					if helped[u.Pod.Name] == plays {
-						t.Fatalf("%s is refused (%s), but %s would take it\n%s", u.Pod.Name, u.String(), where, w.tale(&p))
+						t.Fatalf("%s is refused (%s), but %s would take it\n%s", u.Pod.Name, u.String(), where,
+							w.tale(&p))
 					}
 				}
 			}
@@ -135,7 +136,8 @@ func (st *stage) welcome(p *cluster.Pod) string {
 // buyable are the nodes that the pool could buy.
 func (st *stage) buyable(pool *cluster.Pool) []future {
 	var out []future
-	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")
+	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel,
+		"true").With(cluster.InitializedLabel, "true")
 	for i := range pool.Catalog.Offerings {
 		o := &pool.Catalog.Offerings[i]
 		kind := &pool.Catalog.Types[o.Type]
@@ -181,8 +183,8 @@ func (st *stage) bears(f future) bool {
 	return resource.Vector{}.Within(room)
 }
 
-// crossed reports whether pods that have rules are counted by rules of other classes: then it depends on who is bound first
-// whether all get in, and only the next plan can tell.
+// crossed reports whether pods that have rules are counted by rules of other classes: then it depends on who is bound
+// first whether all get in, and only the next plan can tell.
 func crossed(s *cluster.Snapshot) bool {
 	j := judge{namespaces: s.Namespaces}
 	for _, p := range s.Pending() {
@@ -198,8 +200,8 @@ func crossed(s *cluster.Snapshot) bool {
 	return false
 }
 
-// Preferences choose among near-equal answers: they never make the nodes dearer to speak of, and nobody loses a place to
-// them, as long as nothing is scarce. The price is never below what was proven to be the least.
+// Preferences choose among near-equal answers: they never make the nodes dearer to speak of, and nobody loses a place
+// to them, as long as nothing is scarce. The price is never below what was proven to be the least.
 func TestPreferencesCostLittle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -217,10 +219,12 @@ func TestPreferencesCostLittle(t *testing.T) {
 			return
 		}
 		if len(a.Placement.Unplaced) > len(b.Placement.Unplaced) {
-			t.Fatalf("%d pods wait with preferences, %d without\n%s\n%s", len(a.Placement.Unplaced), len(b.Placement.Unplaced), w.tale(&a), w.tale(&b))
+			t.Fatalf("%d pods wait with preferences, %d without\n%s\n%s", len(a.Placement.Unplaced),
+				len(b.Placement.Unplaced), w.tale(&a), w.tale(&b))
 		}
 		if a.Placement.Price > 1.1*b.Placement.Price+1e-9 {
-			t.Fatalf("preferences cost $%.3f instead of $%.3f\n%s\n%s", a.Placement.Price, b.Placement.Price, w.tale(&a), w.tale(&b))
+			t.Fatalf("preferences cost $%.3f instead of $%.3f\n%s\n%s", a.Placement.Price, b.Placement.Price,
+				w.tale(&a), w.tale(&b))
 		}
 	})
 }

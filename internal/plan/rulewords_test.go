@@ -143,7 +143,8 @@ func (n *narrator) volumeWord(sh *shape, text string) {
 		case "driver":
 			driver = value
 		case "zones":
-			sh.reach = append(sh.reach, require.Set{}.With(cluster.ZoneLabel, require.Only(strings.Split(value, "|")...)))
+			sh.reach = append(sh.reach, require.Set{}.With(cluster.ZoneLabel,
+				require.Only(strings.Split(value, "|")...)))
 		case "each":
 			v.each = true
 		case "once":
@@ -207,7 +208,8 @@ func (w *world) tie(sh *shape, name string) {
 
 // rule finds or makes the one value of a rule.
 func (w *world) rule(r cluster.Rule) *cluster.Rule {
-	r.Key = fmt.Sprintf("%d %s %v %d %d %v %v", r.Kind, r.TopologyKey, r.Selectors, r.MaxSkew, r.MinDomains, r.AnyNode, r.HonorTaints)
+	r.Key = fmt.Sprintf("%d %s %v %d %d %v %v", r.Kind, r.TopologyKey, r.Selectors, r.MaxSkew, r.MinDomains, r.AnyNode,
+		r.HonorTaints)
 	if have := w.rules[r.Key]; have != nil {
 		return have
 	}

@@ -9,9 +9,9 @@ import (
 
 // safeNodes finds the nodes on which nothing can go wrong without guidance.
 //
-// If all pods without a place that may run on a node are of one class, and no rule ties them, each of them may take any seat
-// of the class: kube-scheduler can't put them so that one is left over. It refuses a pod only if every node of the class
-// is full for it, then each holds as many of the class as were planned or more, and so all have a place.
+// If all pods without a place that may run on a node are of one class, and no rule ties them, each of them may take any
+// seat of the class: kube-scheduler can't put them so that one is left over. It refuses a pod only if every node of the
+// class is full for it, then each holds as many of the class as were planned or more, and so all have a place.
 type safeNodes struct {
 	ready   bool
 	classes []*cluster.PodClass
@@ -58,7 +58,8 @@ func ruleSelects(s *cluster.Snapshot, r *cluster.Rule, p *cluster.Pod) bool {
 	return len(r.Selectors) > 0
 }
 
-// isSingleClass reports whether the node takes pods of one class only, whom nothing ties, and DaemonSets leave them their room.
+// isSingleClass reports whether the node takes pods of one class only, whom nothing ties, and DaemonSets leave them
+// their room.
 func (nom *nominator) isSingleClass(c *cluster.Claim, n *cluster.Node) bool {
 	if !nom.safeNodes.ready {
 		nom.safeNodes.readClasses(nom)
@@ -88,9 +89,9 @@ func (sn *safeNodes) isSafe(c *cluster.Claim, n *cluster.Node) bool {
 	return visitors == 1
 }
 
-// daemonsContest reports whether the node has not room for all DaemonSets beside pods that need so much and that it was made
-// for: then the pods must have been told their node when it opens, or DaemonSets of their own priority take it. One
-// that is too large for the node by itself never comes.
+// daemonsContest reports whether the node has not room for all DaemonSets beside pods that need so much and that it was
+// made for: then the pods must have been told their node when it opens, or DaemonSets of their own priority take it.
+// One that is too large for the node by itself never comes.
 func daemonsContest(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, need resource.Vector) bool {
 	if len(s.Daemons) == 0 {
 		return false
@@ -124,11 +125,12 @@ type nominatedPods struct {
 	byNode map[string][]*cluster.Pod
 }
 
-// mayNominateBeside reports whether the pod can be nominated for the node beside those that are, and counts it in if so.
+// mayNominateBeside reports whether the pod can be nominated for the node beside those that are, and counts it in if
+// so.
 //
 // kube-scheduler counts the pods that are nominated for a node as if they were there, but when it asks whether pods are
-// spread evenly, not those that are nominated for other nodes. Two pods of one spread that are both nominated for a node
-// would each find it too full because of the other, and wait for ever. So they are told one after the other.
+// spread evenly, not those that are nominated for other nodes. Two pods of one spread that are both nominated for a
+// node would each find it too full because of the other, and wait for ever. So they are told one after the other.
 func (nom *nominator) mayNominateBeside(pod *cluster.Pod, node string) bool {
 	if !nom.nominated.ready {
 		nom.nominated.ready, nom.nominated.byNode = true, make(map[string][]*cluster.Pod)
@@ -157,5 +159,7 @@ func (p *nominatedPods) add(pod *cluster.Pod, node string) {
 
 // spreadsOver reports whether the pod is spread over pods like the other.
 func (nom *nominator) spreadsOver(pod, other *cluster.Pod) bool {
-	return slices.ContainsFunc(pod.Class.Rules, func(r *cluster.Rule) bool { return r.Kind == cluster.Spread && ruleSelects(nom.s, r, other) })
+	return slices.ContainsFunc(pod.Class.Rules, func(r *cluster.Rule) bool {
+		return r.Kind == cluster.Spread && ruleSelects(nom.s, r, other)
+	})
 }

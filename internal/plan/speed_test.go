@@ -28,21 +28,28 @@ func exodus(n, leaving int) *cluster.Snapshot {
 	labels := catalog.Offerings[0].Labels.With(cluster.PoolLabel, pool.Name)
 	for i := range n {
 		name := fmt.Sprintf("n%05d", i)
-		c := &cluster.Claim{Name: name, UID: name, Pool: pool.Name, ProviderID: name, NodeName: name, Labels: labels, Price: 1, Finalized: true,
-			Capacity: kind.Capacity, Allocatable: kind.Allocatable, Hash: pool.Hash, HashVersion: pool.HashVersion, Created: s.Now.Add(-time.Hour)}
+		c := &cluster.Claim{Name: name, UID: name, Pool: pool.Name, ProviderID: name, NodeName: name, Labels: labels,
+			Price: 1, Finalized: true,
+			Capacity: kind.Capacity, Allocatable: kind.Allocatable, Hash: pool.Hash, HashVersion: pool.HashVersion,
+			Created: s.Now.Add(-time.Hour)}
 		for _, what := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: what, Status: cluster.True, Since: s.Now.Add(-time.Hour)})
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: what, Status: cluster.True,
+				Since: s.Now.Add(-time.Hour)})
 		}
-		node := &cluster.Node{Name: name, UID: name, ProviderID: name, Labels: labels, Capacity: kind.Capacity, Allocatable: kind.Allocatable, Ready: true, Ours: true, Finalized: true}
+		node := &cluster.Node{Name: name, UID: name, ProviderID: name, Labels: labels, Capacity: kind.Capacity,
+			Allocatable: kind.Allocatable, Ready: true, Ours: true, Finalized: true}
 		if i < leaving {
 			c.Hash, c.Move = "one", disrupt.MoveID(command.Drifted, []string{name})
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True, Reason: disrupt.PoolDrifted, Since: s.Now.Add(-time.Hour)},
-				cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Drifted), Since: s.Now.Add(-time.Minute)})
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True,
+				Reason: disrupt.PoolDrifted, Since: s.Now.Add(-time.Hour)},
+				cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Drifted),
+					Since: s.Now.Add(-time.Minute)})
 			node.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 		}
 		s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, node)
 		for j := range 10 {
-			s.Pods = append(s.Pods, &cluster.Pod{UID: fmt.Sprintf("%s-%d", name, j), Namespace: "default", Name: "web", Class: class, Labels: label,
+			s.Pods = append(s.Pods, &cluster.Pod{UID: fmt.Sprintf("%s-%d", name, j), Namespace: "default", Name: "web",
+				Class: class, Labels: label,
 				Owner: "web", Node: name, Ready: true, Phase: "Running", EvictionCost: 1})
 		}
 	}

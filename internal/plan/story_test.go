@@ -153,7 +153,8 @@ func (n *narrator) tell(line string) string {
 			}
 		}
 		n.found = nil
-		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price") + n.w.noteLines(&n.last, name == "notes")
+		return n.w.printPlan(n.last, name == "status") + priceLine(&n.last, name == "price") + n.w.noteLines(&n.last,
+			name == "notes")
 	case "check":
 		n.last = plan.Check(n.last, n.w.snapshot(nil))
 		return n.w.printPlan(plan.Plan{Commands: n.last.Commands}, false)
@@ -220,7 +221,8 @@ func (n *narrator) canBind(p *plan.Plan) bool {
 func (n *narrator) expect(words []string) string {
 	s := n.w.snapshot(nil)
 	have := map[string]string{
-		"claims": strconv.Itoa(len(s.Claims)), "nodes": strconv.Itoa(len(s.Nodes)), "pending": strconv.Itoa(len(s.Pending())),
+		"claims": strconv.Itoa(len(s.Claims)), "nodes": strconv.Itoa(len(s.Nodes)),
+		"pending":  strconv.Itoa(len(s.Pending())),
 		"commands": strconv.Itoa(len(plan.Make(s, n.policy, nil, nil).Commands)),
 	}
 	price := 0.0
@@ -287,7 +289,8 @@ func (n *narrator) happen(words []string) string {
 		w.gone[real], w.gone[w.nodes[real].ProviderID] = true, true
 	case "cordon node":
 		w.nodes[real].Cordoned = true
-		w.nodes[real].Taints = append(slices.Clone(w.nodes[real].Taints), cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule})
+		w.nodes[real].Taints = append(slices.Clone(w.nodes[real].Taints),
+			cluster.Taint{Key: "node.kubernetes.io/unschedulable", Effect: cluster.NoSchedule})
 	case "drop taint":
 		node := w.nodes[w.realName(words[2])]
 		node.Taints = slices.DeleteFunc(slices.Clone(node.Taints), func(t cluster.Taint) bool { return t.Key == arg })

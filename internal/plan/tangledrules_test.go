@@ -114,18 +114,23 @@ func drawTangled(r *rand.Rand) *world {
 	w := newWorld()
 	for i := range 1 + r.Intn(3) {
 		kind := cluster.Type{Name: fmt.Sprint("type", i)}
-		kind.Capacity = resource.Vector{resource.CPU: int64(1+r.Intn(8)) * 1000, resource.Memory: int64(1+r.Intn(8)) * gi, resource.Pods: int64(2 + r.Intn(9))}
+		kind.Capacity = resource.Vector{resource.CPU: int64(1+r.Intn(8)) * 1000,
+			resource.Memory: int64(1+r.Intn(8)) * gi, resource.Pods: int64(2 + r.Intn(9))}
 		kind.Allocatable = kind.Capacity
 		w.types = append(w.types, kind)
 		for _, zone := range []string{"a", "b", "c"}[:1+r.Intn(3)] {
-			w.offerings = append(w.offerings, cluster.Offering{Type: i, Zone: zone, CapacityType: "on-demand", Available: r.Intn(12) > 0,
-				Price: float64(1+r.Intn(40)) / 100, Labels: cluster.LabelsOf(map[string]string{
-					cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: "on-demand"})})
+			w.offerings = append(w.offerings, cluster.Offering{Type: i, Zone: zone, CapacityType: "on-demand",
+				Available: r.Intn(12) > 0,
+				Price:     float64(1+r.Intn(40)) / 100, Labels: cluster.LabelsOf(map[string]string{
+					cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone,
+					cluster.CapacityTypeLabel: "on-demand"})})
 		}
 	}
 	for i := range 1 + r.Intn(2) {
-		p := &cluster.Pool{Name: fmt.Sprint("pool", i), UID: fmt.Sprint("uid-pool", i), Weight: int32(r.Intn(2)), Policy: cluster.WhenEmptyOrUnderutilized,
-			Budgets: []cluster.Budget{{Nodes: 100, Percent: true, Active: true}}, NodeClass: cluster.NodeClassState{Ready: true}}
+		p := &cluster.Pool{Name: fmt.Sprint("pool", i), UID: fmt.Sprint("uid-pool", i), Weight: int32(r.Intn(2)),
+			Policy:    cluster.WhenEmptyOrUnderutilized,
+			Budgets:   []cluster.Budget{{Nodes: 100, Percent: true, Active: true}},
+			NodeClass: cluster.NodeClassState{Ready: true}}
 		if r.Intn(6) == 0 {
 			p.Limits.HasNodes, p.Limits.Nodes = true, int64(r.Intn(4))
 		}
@@ -141,7 +146,8 @@ func drawTangled(r *rand.Rand) *world {
 		w.tie(&sh, fmt.Sprint("app", i))
 		class, owner, n := w.class(fmt.Sprint("class", i), sh), fmt.Sprint("rs", i), 1+r.Intn(3)
 		for j := range n {
-			p := w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner, Namespace: sh.ties.namespace, Labels: sh.ties.labels})
+			p := w.addPod(cluster.Pod{Name: fmt.Sprintf("pod%d-%d", i, j), Class: class, Owner: owner,
+				Namespace: sh.ties.namespace, Labels: sh.ties.labels})
 			sh.ties.mount(p)
 		}
 		w.owners[owner] = cluster.Owner{UID: owner, Kind: "ReplicaSet", Known: true, Desired: n}
@@ -156,14 +162,18 @@ func (w *world) tangledNode(r *rand.Rand, i int) {
 	pool := w.pools[fmt.Sprint("pool", r.Intn(len(w.pools)))]
 	kind, name := catalog.Types[o.Type], fmt.Sprint("node", i)
 	labels := o.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.HostnameLabel, name)
-	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: w.now, Finalized: true, ProviderID: "model://" + name, NodeName: name,
-		Labels: labels, Capacity: kind.Capacity, Allocatable: kind.Allocatable, Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(kind.Name))}
+	c := &cluster.Claim{Name: name, UID: "uid-" + name, Pool: pool.Name, Created: w.now, Finalized: true,
+		ProviderID: "model://" + name, NodeName: name,
+		Labels: labels, Capacity: kind.Capacity, Allocatable: kind.Allocatable,
+		Requirements: require.Set{}.With(cluster.InstanceTypeLabel, require.Only(kind.Name))}
 	w.claims[name], w.alias[name] = c, name
 	for _, condition := range []string{cluster.Launched, cluster.Registered, cluster.Initialized} {
 		w.setCondition(c, condition, cluster.True, "", "")
 	}
-	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true, Ours: true, Ready: true,
-		Capacity: kind.Capacity, Allocatable: kind.Allocatable, Labels: labels.With(cluster.RegisteredLabel, "true").With(cluster.InitializedLabel, "true")}
+	w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: c.ProviderID, Finalized: true,
+		Ours: true, Ready: true,
+		Capacity: kind.Capacity, Allocatable: kind.Allocatable, Labels: labels.With(cluster.RegisteredLabel,
+			"true").With(cluster.InitializedLabel, "true")}
 	full := r.Intn(3) > 0
 	for j := range 1 + r.Intn(2) {
 		sh := tangledShape(r)
@@ -174,7 +184,8 @@ func (w *world) tangledNode(r *rand.Rand, i int) {
 		w.tie(&sh, fmt.Sprint("old", i, j))
 		owner := fmt.Sprint("rs-old", i, j)
 		w.owners[owner] = cluster.Owner{UID: owner, Kind: "ReplicaSet", Known: true, Desired: 1}
-		w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: w.class(fmt.Sprint("old", i, j), sh), Owner: owner, Node: name,
+		w.addPod(cluster.Pod{Name: fmt.Sprintf("on-%s-%d", name, j), Class: w.class(fmt.Sprint("old", i, j), sh),
+			Owner: owner, Node: name,
 			Namespace: sh.ties.namespace, Labels: sh.ties.labels})
 	}
 	if r.Intn(6) == 0 {
@@ -205,8 +216,10 @@ func tangledShape(r *rand.Rand) shape {
 
 func tangledRule(r *rand.Rand) ruleWord {
 	word := ruleWord{rule: cluster.Rule{
-		Kind:        []cluster.RuleKind{cluster.Affinity, cluster.Affinity, cluster.Affinity, cluster.AntiAffinity, cluster.Spread}[r.Intn(5)],
-		TopologyKey: []string{cluster.HostnameLabel, cluster.HostnameLabel, cluster.HostnameLabel, cluster.ZoneLabel}[r.Intn(4)]}}
+		Kind: []cluster.RuleKind{cluster.Affinity, cluster.Affinity, cluster.Affinity, cluster.AntiAffinity,
+			cluster.Spread}[r.Intn(5)],
+		TopologyKey: []string{cluster.HostnameLabel, cluster.HostnameLabel, cluster.HostnameLabel,
+			cluster.ZoneLabel}[r.Intn(4)]}}
 	if word.rule.Kind == cluster.Spread {
 		word.rule.MaxSkew = 1 + r.Intn(2)
 	}

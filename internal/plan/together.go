@@ -39,9 +39,9 @@ func (dc *droppedCommands) holdBack(c command.Command, s *cluster.Snapshot) {
 	}
 }
 
-// dropDependents drops what only makes sense together with what is lost: nodes that were to go with others which stay, since what takes their
-// place may cost more than they do alone; and the fences of moves that can't begin as a whole, with what was to be bought for
-// them.
+// dropDependents drops what only makes sense together with what is lost: nodes that were to go with others which stay,
+// since what takes their place may cost more than they do alone; and the fences of moves that can't begin as a whole,
+// with what was to be bought for them.
 func (p *Plan) dropDependents(dropped *droppedCommands) {
 	delete(dropped.departures, "") // what goes by itself
 	delete(dropped.moves, "")
@@ -61,8 +61,8 @@ func (p *Plan) dropDependents(dropped *droppedCommands) {
 	})
 }
 
-// dropBeyondBudgets drops the deletions for which the budgets have nothing left any more, in the order of the plan. Nodes that go together
-// for each other's sake go all or none.
+// dropBeyondBudgets drops the deletions for which the budgets have nothing left any more, in the order of the plan.
+// Nodes that go together for each other's sake go all or none.
 func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
 	together := make(map[string][]command.DeleteClaim)
 	for _, c := range p.Commands {

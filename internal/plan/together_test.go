@@ -7,21 +7,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// A plan tells only of moves that its commands begin or give up, be it that one waits for another try or that a newer snapshot forbids
-// it.
+// A plan tells only of moves that its commands begin or give up, be it that one waits for another try or that a newer
+// snapshot forbids it.
 func TestPlansTellOfWhatTheyDo(t *testing.T) {
 	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "type large cpu=8 memory=32Gi price=0.40",
-		"pool default policy=WhenEmptyOrUnderutilized after=0s hash=one no-budgets", "node n1 pool=default type=large", "node n2 pool=default type=large",
-		"node n3 pool=default type=large", "pods web n=1 cpu=1 node=n1", "pods api n=1 cpu=8 node=n2", "pods db n=1 cpu=6 node=n3", "tick 1h", "settle", "drifts n2 ImageDrift", "plan", "act", "propose n1", "plan",
+		"pool default policy=WhenEmptyOrUnderutilized after=0s hash=one no-budgets", "node n1 pool=default type=large",
+		"node n2 pool=default type=large",
+		"node n3 pool=default type=large", "pods web n=1 cpu=1 node=n1", "pods api n=1 cpu=8 node=n2",
+		"pods db n=1 cpu=6 node=n3", "tick 1h", "settle", "drifts n2 ImageDrift", "plan", "act", "propose n1", "plan",
 	} {
 		n.tell(line)
 	}
 	tells := func(what string, p plan.Plan, begun, givenUp int) {
 		t.Helper()
 		if len(p.Begun) != begun || len(p.GivenUp) != givenUp {
-			t.Errorf("%s: %d moves begin and %d are given up, want %d and %d: %s", what, len(p.Begun), len(p.GivenUp), begun, givenUp, n.w.printPlan(p, false))
+			t.Errorf("%s: %d moves begin and %d are given up, want %d and %d: %s", what, len(p.Begun), len(p.GivenUp),
+				begun, givenUp, n.w.printPlan(p, false))
 		}
 	}
 	first := n.last

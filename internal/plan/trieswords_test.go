@@ -72,11 +72,13 @@ func (n *narrator) setback(name string, words []string) {
 // causes are examples of what keeps pods away, by the word that stands for them.
 func causes() map[string]cluster.Cause {
 	return map[string]cluster.Cause{
-		"label":     {Kind: cluster.CauseLabel, Label: "tier", Was: "gold", Is: "tin", By: "kubectl-label", Labels: cluster.Labels{}.With("tier", "tin")},
-		"unlabel":   {Kind: cluster.CauseLabel, Label: "tier", Was: "gold"},
-		"shrunk":    {Kind: cluster.CauseShrunk, Resource: "cpu", Need: "2", Promised: "4", Left: "1", By: "cpu-taker"},
-		"port":      {Kind: cluster.CausePort, Resource: "8080/TCP", TakenBy: "kube-system/proxy"},
-		"evicted":   {Kind: cluster.CauseEvicted, Message: "PreemptionByScheduler: preempted by a critical pod", By: "kube-scheduler"},
+		"label": {Kind: cluster.CauseLabel, Label: "tier", Was: "gold", Is: "tin", By: "kubectl-label",
+			Labels: cluster.Labels{}.With("tier", "tin")},
+		"unlabel": {Kind: cluster.CauseLabel, Label: "tier", Was: "gold"},
+		"shrunk":  {Kind: cluster.CauseShrunk, Resource: "cpu", Need: "2", Promised: "4", Left: "1", By: "cpu-taker"},
+		"port":    {Kind: cluster.CausePort, Resource: "8080/TCP", TakenBy: "kube-system/proxy"},
+		"evicted": {Kind: cluster.CauseEvicted, Message: "PreemptionByScheduler: preempted by a critical pod",
+			By: "kube-scheduler"},
 		"scheduler": {Kind: cluster.CauseScheduler, Message: "0/6 nodes are available: 6 node(s) had no free ring."},
 	}
 }

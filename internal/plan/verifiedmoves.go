@@ -5,10 +5,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// trustVerifiedMoves buys nothing for pods that have yet to leave a node which goes to save money: that there is room for all of them was
-// verified before it went. While some have moved and others have not, kube-scheduler has put those elsewhere than was planned,
-// and a placement of the rest may come out short although in the end everybody finds room. Whoever does not shows when
-// kube-scheduler has looked at it.
+// trustVerifiedMoves buys nothing for pods that have yet to leave a node which goes to save money: that there is room
+// for all of them was verified before it went. While some have moved and others have not, kube-scheduler has put those
+// elsewhere than was planned, and a placement of the rest may come out short although in the end everybody finds room.
+// Whoever does not shows when kube-scheduler has looked at it.
 func trustVerifiedMoves(o *cluster.Overlay, settings schedule.Settings, p schedule.Placement) schedule.Placement {
 	short := false
 	for i := range p.Bins {

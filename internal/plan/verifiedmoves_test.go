@@ -12,7 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// The node n is on its way out because its two pods had room on the node other. Somebody has taken half of that room meanwhile.
+// The node n is on its way out because its two pods had room on the node other. Somebody has taken half of that room
+// meanwhile.
 func TestRoomOfAMoveIsTrusted(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -21,8 +22,12 @@ func TestRoomOfAMoveIsTrusted(t *testing.T) {
 		made, seated []string
 	}{
 		{"nothing is bought for those that leave to save money", func(*scene) {}, nil, []string{"p1 other"}},
-		{"who leaves for another reason gets a node", func(x *scene) { x.claim.Move = "drifted-x" }, []string{"p2"}, []string{"p1 other"}},
-		{"a pod that waits gets a node, since the place is kept", func(x *scene) { x.waits("w") }, []string{"w"}, []string{"p1 other"}},
+		{"who leaves for another reason gets a node", func(x *scene) {
+			x.claim.Move = "drifted-x"
+		}, []string{"p2"}, []string{"p1 other"}},
+		{"a pod that waits gets a node, since the place is kept", func(x *scene) {
+			x.waits("w")
+		}, []string{"w"}, []string{"p1 other"}},
 		{"another node goes for another reason", func(x *scene) {
 			d := x.second()
 			d.Move, d.Deleting = "drifted-x", x.s.Now
@@ -32,7 +37,9 @@ func TestRoomOfAMoveIsTrusted(t *testing.T) {
 			x.s.Pods = append([]*cluster.Pod{&a}, x.s.Pods...)
 			x.s.Nodes[1].Allocatable[resource.CPU] = 4000
 		}, nil, []string{"a other", "p2 other"}},
-		{"there is room for all", func(x *scene) { x.s.Nodes[1].Allocatable[resource.CPU] = 4000 }, nil, []string{"p1 other", "p2 other"}},
+		{"there is room for all", func(x *scene) {
+			x.s.Nodes[1].Allocatable[resource.CPU] = 4000
+		}, nil, []string{"p1 other", "p2 other"}},
 	} {
 		x := newScene()
 		x.s.Pods = nil
@@ -60,7 +67,8 @@ func TestRoomOfAMoveIsTrusted(t *testing.T) {
 		}
 		slices.Sort(seated)
 		if !slices.Equal(made, c.made) || !slices.Equal(seated, c.seated) {
-			t.Errorf("%s: nodes are made for %v and places found for %v, want %v and %v", c.name, made, seated, c.made, c.seated)
+			t.Errorf("%s: nodes are made for %v and places found for %v, want %v and %v", c.name, made, seated,
+				c.made, c.seated)
 		}
 	}
 }

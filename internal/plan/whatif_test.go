@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// stage is the cluster on which a plan is played: first on the nodes that are there, then on the new ones as well, each of
-// which has become one of those that its claim allows, by chance.
+// stage is the cluster on which a plan is played: first on the nodes that are there, then on the new ones as well, each
+// of which has become one of those that its claim allows, by chance.
 type stage struct {
 	judge
 	s       *cluster.Snapshot
@@ -63,7 +63,8 @@ func (st *stage) raise() {
 		leaving := c != nil && !c.Deleting.IsZero()
 		if leaving {
 			fenced := *n
-			fenced.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule})
+			fenced.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: cluster.DisruptedTaint,
+				Effect: cluster.NoSchedule})
 			n = &fenced
 		}
 		st.nodes = append(st.nodes, n)
@@ -84,7 +85,8 @@ func copyOf(p *cluster.Pod) *cluster.Pod {
 // add puts in a new node with its daemons. If it is made for pods, those of their priority and lower come only if they
 // find room beside them.
 func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*cluster.Pod) *cluster.Node {
-	n := &cluster.Node{Name: name, Labels: f.labels.With(cluster.HostnameLabel, name), Taints: taints, Allocatable: f.kind.Allocatable}
+	n := &cluster.Node{Name: name, Labels: f.labels.With(cluster.HostnameLabel, name), Taints: taints,
+		Allocatable: f.kind.Allocatable}
 	st.nodes = append(st.nodes, n)
 	daemons := slices.DeleteFunc(slices.Clone(st.s.Daemons), func(d *cluster.Daemon) bool {
 		return !slices.Contains(f.daemons, d) && !cluster.MayRunOn(d.Class, n.Labels, n.Taints)
@@ -93,7 +95,8 @@ func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*clu
 		daemons = coming(daemons, n.Allocatable, pods)
 	}
 	for _, d := range daemons {
-		pod := &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Namespace: d.Namespace, Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: name, Daemon: true}
+		pod := &cluster.Pod{Name: d.Name + "-" + name, Class: d.Class, Namespace: d.Namespace,
+			Owner: cluster.OwnerKey(d.Namespace, d.UID), Node: name, Daemon: true}
 		st.pods = append(st.pods, pod)
 	}
 	return n
@@ -103,8 +106,8 @@ func (st *stage) node(name string) *cluster.Node {
 	return st.nodes[slices.IndexFunc(st.nodes, func(n *cluster.Node) bool { return n.Name == name })]
 }
 
-// play lets the pods in, one after the other, as kube-scheduler would. Which of those comes first that wait for new nodes is
-// up to it: order says how they queue. It returns what keeps one of those out who never get in.
+// play lets the pods in, one after the other, as kube-scheduler would. Which of those comes first that wait for new
+// nodes is up to it: order says how they queue. It returns what keeps one of those out who never get in.
 func (st *stage) play(order func(a, b *cluster.Pod) int) string {
 	if no := st.enter(st.now); no != "" {
 		return no
@@ -214,8 +217,8 @@ func (st *stage) lonely(r *cluster.Rule, p *cluster.Pod, n *cluster.Node) bool {
 	})
 }
 
-// lopsided says that a spread does not hold at the end. It is asked only where nobody else can have upset it: all the pods
-// that it counts are of one class and came when all nodes were there.
+// lopsided says that a spread does not hold at the end. It is asked only where nobody else can have upset it: all the
+// pods that it counts are of one class and came when all nodes were there.
 func (st *stage) lopsided(r *cluster.Rule, p *cluster.Pod) string {
 	for _, q := range st.pods {
 		if st.selects(r, q) && (q.Class != p.Class || q.Namespace != p.Namespace || !slices.Contains(st.later, q)) {
@@ -241,24 +244,29 @@ func (w *world) tale(p *plan.Plan) string {
 		o := &w.offerings[i]
 		arch, _ := o.Labels.Get("arch")
 		generation, _ := o.Labels.Get("generation")
-		fmt.Fprintf(out, "offering %s %s %s %s %s available=%v $%.2f room %s\n", w.types[o.Type].Name, o.Zone, o.CapacityType, arch, generation, o.Available,
+		fmt.Fprintf(out, "offering %s %s %s %s %s available=%v $%.2f room %s\n", w.types[o.Type].Name, o.Zone,
+			o.CapacityType, arch, generation, o.Available,
 			o.Price, w.names.String(w.types[o.Type].Allocatable))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pools)) {
 		pool := w.pools[name]
-		fmt.Fprintf(out, "pool %s weight=%d usable=%v labels=%v require=%v taints=%v limits %s %v %d\n", name, pool.Weight, pool.NodeClass.Ready,
-			pool.Template.Labels, pool.Template.Requirements, pool.Template.Taints, w.names.String(pool.Limits.Amount), pool.Limits.HasNodes, pool.Limits.Nodes)
+		fmt.Fprintf(out, "pool %s weight=%d usable=%v labels=%v require=%v taints=%v limits %s %v %d\n", name,
+			pool.Weight, pool.NodeClass.Ready,
+			pool.Template.Labels, pool.Template.Requirements, pool.Template.Taints, w.names.String(pool.Limits.Amount),
+			pool.Limits.HasNodes, pool.Limits.Nodes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.daemons)) {
 		fmt.Fprintf(out, "daemon %s %s\n", name, w.classTale(w.daemons[name].Class))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		leaving := w.claims[name] != nil && !w.claims[name].Deleting.IsZero()
-		fmt.Fprintf(out, "node %s leaving=%v %v taints=%v room %s\n", name, leaving, w.nodes[name].Labels, w.nodes[name].Taints, w.names.String(w.nodes[name].Allocatable))
+		fmt.Fprintf(out, "node %s leaving=%v %v taints=%v room %s\n", name, leaving, w.nodes[name].Labels,
+			w.nodes[name].Taints, w.names.String(w.nodes[name].Allocatable))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
-		fmt.Fprintf(out, "pod %s/%s %v on %q volumes=%v once=%v %s\n", pod.Namespace, name, pod.Labels, pod.Node, pod.Volumes, pod.ExclusiveVolumes, w.classTale(pod.Class))
+		fmt.Fprintf(out, "pod %s/%s %v on %q volumes=%v once=%v %s\n", pod.Namespace, name, pod.Labels, pod.Node,
+			pod.Volumes, pod.ExclusiveVolumes, w.classTale(pod.Class))
 	}
 	if p == nil {
 		return out.String()
@@ -282,7 +290,8 @@ func (w *world) tale(p *plan.Plan) string {
 }
 
 func (w *world) classTale(c *cluster.PodClass) string {
-	out := fmt.Sprintf("%s %s terms=%v priority=%d tolerations=%v ports=%v", c.Key, w.names.String(c.Requests), c.Terms, c.Priority, c.Tolerations, c.Ports)
+	out := fmt.Sprintf("%s %s terms=%v priority=%d tolerations=%v ports=%v", c.Key, w.names.String(c.Requests), c.Terms,
+		c.Priority, c.Tolerations, c.Ports)
 	for _, r := range c.Rules {
 		out += " {" + r.Key + "}"
 	}

@@ -55,8 +55,9 @@ func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
 	return true
 }
 
-// addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value] [attach.DRIVER=2]
-// [reserved=ID:COUNT] [estimated]. Allocatable equals capacity; a driver without a limit attaches what it is asked to.
+// addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value]
+// [attach.DRIVER=2] [reserved=ID:COUNT] [estimated]. Allocatable equals capacity; a driver without a limit attaches
+// what it is asked to.
 func (n *narrator) addType(name string, words []string) {
 	t := typeWords{Type: cluster.Type{Name: name}}
 	t.Capacity[resource.Pods] = 110
@@ -120,8 +121,10 @@ const reservationLabel = "example.com/reservation"
 // reserve sells a number of the last type in a zone, paid for in advance.
 func (w *world) reserve(id string, left int, price float64, labels cluster.Labels, zone string) {
 	w.offerings = append(w.offerings, cluster.Offering{
-		Type: len(w.types) - 1, Zone: zone, CapacityType: "reserved", Price: price, Available: true, Reservation: id, ReservationLeft: left,
-		Labels: labels.With(cluster.ZoneLabel, zone).With(cluster.CapacityTypeLabel, "reserved").With(reservationLabel, id),
+		Type: len(w.types) - 1, Zone: zone, CapacityType: "reserved", Price: price, Available: true, Reservation: id,
+		ReservationLeft: left,
+		Labels: labels.With(cluster.ZoneLabel, zone).With(cluster.CapacityTypeLabel, "reserved").With(reservationLabel,
+			id),
 	})
 }
 
@@ -141,8 +144,9 @@ func (w *world) offer(labels cluster.Labels, prices map[string]float64, zones []
 func (n *narrator) addPool(name string, words []string) {
 	p := n.w.pools[name]
 	if p == nil {
-		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty, ConsolidateAfter: cluster.NillableDuration{Never: true},
-			NodeClass: cluster.NodeClassState{Ready: true}}
+		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty,
+			ConsolidateAfter: cluster.NillableDuration{Never: true},
+			NodeClass:        cluster.NodeClassState{Ready: true}}
 		n.w.pools[name] = p
 	}
 	for _, word := range words {
@@ -265,7 +269,8 @@ func (n *narrator) shapeWord(sh *shape, key, value string) bool {
 		sh.terms = append(sh.terms, nil)
 	case key == "tolerate":
 		t := n.taint(value)
-		sh.tolerations = append(sh.tolerations, cluster.Toleration{Key: t.Key, Value: t.Value, Exists: t.Value == "", Effect: t.Effect})
+		sh.tolerations = append(sh.tolerations, cluster.Toleration{Key: t.Key, Value: t.Value, Exists: t.Value == "",
+			Effect: t.Effect})
 	case key == "tolerate-all":
 		sh.tolerations = append(sh.tolerations, cluster.Toleration{Exists: true})
 	case key == "priority":
@@ -389,9 +394,11 @@ func (n *narrator) addNode(name string, words []string) {
 		n.fail("node: unknown type %q", at["type"])
 	}
 	labels := cluster.LabelsOf(map[string]string{cluster.HostnameLabel: name,
-		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"], cluster.CapacityTypeLabel: at["capacity"]}).Merge(more)
+		cluster.InstanceTypeLabel: at["type"], cluster.ZoneLabel: at["zone"],
+		cluster.CapacityTypeLabel: at["capacity"]}).Merge(more)
 	n.w.nodes[name] = &cluster.Node{Name: name, UID: "node-" + name, ProviderID: "model://" + name, Created: n.w.now,
-		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable, Ours: at["ours"] == "true",
+		Ready: at["ready"] != "false", Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable,
+		Ours:         at["ours"] == "true",
 		DoNotDisrupt: at["do-not-disrupt"] == "true"}
 	if pool := n.w.pools[at["pool"]]; pool != nil {
 		n.w.nodes[name].Ours = true

@@ -63,8 +63,10 @@ func newWorld() *world {
 		pools: map[string]*cluster.Pool{}, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
 		pods: map[string]*cluster.Pod{}, daemons: map[string]*cluster.Daemon{}, owners: map[string]cluster.Owner{},
 		classes: map[string]*cluster.PodClass{}, className: map[string]bool{}, busy: map[string]bool{},
-		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{}, soldOut: map[string]bool{},
-		alias: map[string]string{}, count: map[string]int{}, rules: map[string]*cluster.Rule{}, labels: map[string]cluster.Labels{},
+		retry: map[string]cluster.Retry{}, gone: map[string]bool{}, empty: map[string]bool{},
+		soldOut: map[string]bool{},
+		alias:   map[string]string{}, count: map[string]int{}, rules: map[string]*cluster.Rule{},
+		labels:     map[string]cluster.Labels{},
 		namespaces: map[string]cluster.Labels{}, life: newLife(), made: map[string]int{},
 	}
 }
@@ -132,8 +134,9 @@ func (w *world) snapshot(chance *rand.Rand) *cluster.Snapshot {
 	catalog := w.catalog()
 	s := &cluster.Snapshot{
 		Rev: w.rev, Now: w.now, Names: w.names.Clone(), PlannedAt: w.planned, Owners: maps.Clone(w.owners),
-		InstancesGone: maps.Clone(w.gone), InFlight: maps.Clone(w.busy), Retry: maps.Clone(w.retry), Namespaces: maps.Clone(w.namespaces),
-		Claims: copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
+		InstancesGone: maps.Clone(w.gone), InFlight: maps.Clone(w.busy), Retry: maps.Clone(w.retry),
+		Namespaces: maps.Clone(w.namespaces),
+		Claims:     copies(w.claims, chance), Nodes: copies(w.nodes, chance), Pods: copies(w.pods, chance),
 		Daemons: copies(w.daemons, chance), Pools: copies(w.pools, chance), Quarantine: w.failed,
 	}
 	for _, p := range s.Pools {
@@ -194,7 +197,8 @@ func (w *world) class(name string, sh shape) *cluster.PodClass {
 		own = sh.terms
 		sh.terms = reached(sh.terms, sh.reach)
 	}
-	text := fmt.Sprintf("%v %v %v %v %v %v %v", sh.requests, sh.terms, own, sh.tolerations, sh.priority, sh.unsupported, sh.ports)
+	text := fmt.Sprintf("%v %v %v %v %v %v %v", sh.requests, sh.terms, own, sh.tolerations, sh.priority,
+		sh.unsupported, sh.ports)
 	for _, r := range sh.rules {
 		text += "\n" + r.Key
 	}
@@ -213,7 +217,8 @@ func (w *world) class(name string, sh shape) *cluster.PodClass {
 	}
 	w.className[key] = true
 	c := &cluster.PodClass{Key: key, Requests: sh.requests, Terms: sh.terms, Tolerations: sh.tolerations,
-		OwnTerms: own, Priority: sh.priority, Unsupported: sh.unsupported, Rules: sh.rules, Preferences: sh.wishes, Ports: sh.ports}
+		OwnTerms: own, Priority: sh.priority, Unsupported: sh.unsupported, Rules: sh.rules, Preferences: sh.wishes,
+		Ports: sh.ports}
 	w.classes[text] = c
 	return c
 }
@@ -240,7 +245,8 @@ func (w *world) addPod(p cluster.Pod) *cluster.Pod {
 		p.Namespace = "default"
 	}
 	if !p.Daemon {
-		_, leaves := cluster.Untolerated(p.Class.Tolerations, []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
+		_, leaves := cluster.Untolerated(p.Class.Tolerations,
+			[]cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}})
 		p.StaysThroughDrain = !leaves
 	}
 	if p.Node == "" {

@@ -61,8 +61,8 @@ func (o owner) mark(object client.Object) {
 	labels[o.labelKey()] = o.object.GetName()
 	object.SetLabels(labels)
 	ref := metav1.NewControllerRef(o.object, o.kind)
-	// With it, clusters with the admission plugin OwnerReferencesPermissionEnforcement would ask for one more right. Its
-	// one effect is that a deletion in the foreground waits.
+	// With it, clusters with the admission plugin OwnerReferencesPermissionEnforcement would ask for one more right.
+	// Its one effect is that a deletion in the foreground waits.
 	ref.BlockOwnerDeletion = nil
 	object.SetOwnerReferences([]metav1.OwnerReference{*ref})
 }
@@ -80,7 +80,8 @@ func copyAnnotations(from, to client.Object) {
 	}
 }
 
-// ensure makes an object, or makes it again what its owner says. One of the same name that somebody else made is left alone.
+// ensure makes an object, or makes it again what its owner says. One of the same name that somebody else made is left
+// alone.
 func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verdict, error) {
 	kind := want.GetObjectKind().GroupVersionKind()
 	what := kind.Kind + " " + want.GetName()
@@ -119,14 +120,15 @@ func (o Options) ensure(ctx context.Context, by owner, want client.Object) (verd
 	// Whoever annotates all NodePools believes all of them held.
 	if len(lost) > 0 {
 		o.Events.Eventf(ref, nil, corev1.EventTypeWarning, EventPutBack, "Translate",
-			"%s does not have %s, so it was taken away here, too; annotate %s instead", by, strings.Join(lost, ", "), by)
+			"%s does not have %s, so it was taken away here, too; annotate %s instead", by, strings.Join(lost, ", "),
+			by)
 	}
 	return v, nil
 }
 
-// letGo makes what an owner has made nobody's, if the owner is deleted and that is to stay (kubectl delete --cascade=orphan). The
-// garbage collector does that, too, but only for what it knows of: of kinds that are new it learns every half a minute, and
-// what it learns of after the owner has gone it deletes.
+// letGo makes what an owner has made nobody's, if the owner is deleted and that is to stay (kubectl delete
+// --cascade=orphan). The garbage collector does that, too, but only for what it knows of: of kinds that are new it
+// learns every half a minute, and what it learns of after the owner has gone it deletes.
 func (o Options) letGo(ctx context.Context, by owner, made ...client.Object) (ctrl.Result, error) {
 	if !slices.Contains(by.object.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 		return ctrl.Result{}, nil
@@ -160,8 +162,8 @@ func (o Options) letGo(ctx context.Context, by owner, made ...client.Object) (ct
 	return ctrl.Result{}, nil
 }
 
-// lostAnnotations are those of a NodePool that its owner does not have, so that they go. What the conversion of versions
-// keeps there is nobody's wish.
+// lostAnnotations are those of a NodePool that its owner does not have, so that they go. What the conversion of
+// versions keeps there is nobody's wish.
 func lostAnnotations(have, want client.Object) []string {
 	if _, isPool := want.(*v1.NodePool); !isPool {
 		return nil
@@ -199,7 +201,8 @@ func (o Options) sent(ctx context.Context, err error, doing string) (verdict, er
 	case err == nil:
 		return verdict{ok: true}, nil
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err):
-		ctrl.LoggerFrom(ctx).Error(err, "the API server refuses what an older object means; trying again", "doing", doing,
+		ctrl.LoggerFrom(ctx).Error(err, "the API server refuses what an older object means; trying again",
+			"doing", doing,
 			"in", again)
 		return verdict{reason: ReasonRefused, message: fmt.Sprintf("%s: %s", doing, err), wait: again}, nil
 	default:
@@ -224,8 +227,8 @@ func settled(object client.Object) bool {
 	return false
 }
 
-// blank is an empty object of the same kind. NodePools are read as they are stored, since a typed watch would know nothing as soon as
-// one of them can't be read.
+// blank is an empty object of the same kind. NodePools are read as they are stored, since a typed watch would know
+// nothing as soon as one of them can't be read.
 func blank(want client.Object) client.Object {
 	if _, ok := want.(*v1.NodePool); ok {
 		u := &unstructured.Unstructured{}

@@ -84,7 +84,8 @@ func TestAnnotationsAreTheProvisioners(t *testing.T) {
 	if got := ensure(nil); len(got) != 1 || got["example.com/mine"] != "a" {
 		t.Errorf("the annotations are %v", got)
 	}
-	want := "Provisioner old does not have tenon.sh/dry-run, so it was taken away here, too; annotate Provisioner old instead"
+	want := "Provisioner old does not have tenon.sh/dry-run, so it was taken away here, too; annotate Provisioner " +
+		"old instead"
 	if !slices.Equal(told.texts, []string{want}) || told.reasons[0] != EventPutBack {
 		t.Errorf("the events are %v: %q", told.reasons, told.texts)
 	}
@@ -127,8 +128,9 @@ func TestOwnersAreNotBlocked(t *testing.T) {
 	}
 }
 
-// TestOrphansAreNobodys: what a Provisioner has made outlives one that is deleted with --cascade=orphan, whatever the garbage
-// collector knows of it. What others own stays theirs, and a Provisioner that is deleted as usual keeps what it owns.
+// TestOrphansAreNobodys: what a Provisioner has made outlives one that is deleted with --cascade=orphan, whatever the
+// garbage collector knows of it. What others own stays theirs, and a Provisioner that is deleted as usual keeps what it
+// owns.
 func TestOrphansAreNobodys(t *testing.T) {
 	for _, x := range []struct {
 		name       string
@@ -154,7 +156,8 @@ func TestOrphansAreNobodys(t *testing.T) {
 		}
 		_, labelled := have.Labels[ProvisionerLabel]
 		if owned := len(have.OwnerReferences) > 0; owned != x.owned || labelled != x.owned {
-			t.Errorf("%s: owners %v, labels %v; is it owned: want %t", x.name, have.OwnerReferences, have.Labels, x.owned)
+			t.Errorf("%s: owners %v, labels %v; is it owned: want %t", x.name, have.OwnerReferences,
+				have.Labels, x.owned)
 		}
 	}
 }

@@ -92,8 +92,9 @@ func drawProvisioner(t *rapid.T, name string) *v1alpha5.Provisioner {
 		p.Spec.Consolidation = &v1alpha5.Consolidation{Enabled: &on}
 	}
 	if some("limits") {
-		p.Spec.Limits = &v1alpha5.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(rapid.SampledFrom([]string{"1000",
-			"1k", "2500m", "1e3"}).Draw(t, "cpu"))}}
+		p.Spec.Limits = &v1alpha5.Limits{Resources: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(
+			rapid.SampledFrom([]string{"1000",
+				"1k", "2500m", "1e3"}).Draw(t, "cpu"))}}
 	}
 	if some("weight") {
 		n := rapid.Int32Range(1, 100).Draw(t, "weight")
@@ -151,8 +152,8 @@ func drawSettings(t *rapid.T) v1alpha1.AWS {
 	return out
 }
 
-// TestWhatIsMadeStays: the API server takes what a Provisioner is translated to, and gives it back the same. Otherwise it would be put
-// back for ever.
+// TestWhatIsMadeStays: the API server takes what a Provisioner is translated to, and gives it back the same. Otherwise
+// it would be put back for ever.
 func TestWhatIsMadeStays(t *testing.T) {
 	c := newClient(t)
 	ctx := t.Context()

@@ -1,9 +1,11 @@
-// Package provisioner keeps what is made from Provisioners and AWSNodeTemplates, the kinds that came before NodePool and EC2NodeClass:
-// it makes the objects of v1 that they mean, puts back what others change about these, and says in their status what they became.
+// Package provisioner keeps what is made from Provisioners and AWSNodeTemplates, the kinds that came before NodePool
+// and EC2NodeClass: it makes the objects of v1 that they mean, puts back what others change about these, and says in
+// their status what they became.
 //
-// It stands on floor 4, beside the loop, which never hears of it: to the loop a NodePool is a NodePool. It reads and writes through
-// Kubernetes, remembers nothing, and leaves the meaning to internal/translate. Owner references do the rest: whoever deletes a
-// Provisioner deletes its NodePool and so drains its nodes, and --cascade=orphan leaves them as they are.
+// It stands on floor 4, beside the loop, which never hears of it: to the loop a NodePool is a NodePool. It reads and
+// writes through Kubernetes, remembers nothing, and leaves the meaning to internal/translate. Owner references do the
+// rest: whoever deletes a Provisioner deletes its NodePool and so drains its nodes, and --cascade=orphan leaves them as
+// they are.
 package provisioner
 
 import (
@@ -127,7 +129,8 @@ func (r *Reconciler) keep(ctx context.Context, p *v1alpha5.Provisioner) (verdict
 		}
 		if template == nil {
 			return refused(ReasonTemplateNotFound,
-				fmt.Sprintf("spec.providerRef.name %q: there is no AWSNodeTemplate of this name; create it, or correct the name",
+				fmt.Sprintf("spec.providerRef.name %q: there is no AWSNodeTemplate of this name; create it, or "+
+					"correct the name",
 					name)), nil
 		}
 	}
@@ -210,7 +213,8 @@ func (r *Reconciler) templatesClass(ctx context.Context, template *v1alpha1.AWSN
 	return v, nil
 }
 
-// dropClass removes the NodeClass that a Provisioner had for itself and needs no more. An EC2NodeClass stays until its nodes are gone.
+// dropClass removes the NodeClass that a Provisioner had for itself and needs no more. An EC2NodeClass stays until its
+// nodes are gone.
 func (r *Reconciler) dropClass(ctx context.Context, p *v1alpha5.Provisioner) error {
 	class := blankClass(r.Target.Cloud)
 	err := r.Client.Get(ctx, client.ObjectKey{Name: translate.ClassName(p.Name)}, class)
@@ -286,7 +290,8 @@ func judge(conditions *[]metav1.Condition, generation int64, v verdict, what str
 		translated.Status = metav1.ConditionTrue
 		switch {
 		case ready == nil:
-			sum.Status, sum.Reason, sum.Message = metav1.ConditionUnknown, ReasonNotReady, what+" does not say yet whether it is ready"
+			sum.Status, sum.Reason, sum.Message = metav1.ConditionUnknown, ReasonNotReady,
+				what+" does not say yet whether it is ready"
 		case ready.Status == metav1.ConditionTrue:
 			sum.Status, sum.Reason, sum.Message = metav1.ConditionTrue, v1.ConditionTypeReady, ""
 		default:

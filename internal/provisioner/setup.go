@@ -21,8 +21,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/translate"
 )
 
-// Setup makes the manager keep what is made from Provisioners and, on AWS, from AWSNodeTemplates. A cluster that does not know these
-// kinds is kept without them: then it returns their names.
+// Setup makes the manager keep what is made from Provisioners and, on AWS, from AWSNodeTemplates. A cluster that does
+// not know these kinds is kept without them: then it returns their names.
 func Setup(mgr ctrl.Manager, o Options) (unknown []string, err error) {
 	serves := func(gvk schema.GroupVersionKind) (bool, error) {
 		_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)

@@ -129,7 +129,8 @@ func (d *decoder) head() error {
 		return err
 	}
 	if format != Format || version != Version {
-		return fmt.Errorf("found format %q, version %d, and expected %q, version %d: read it with the version of tenon that wrote it",
+		return fmt.Errorf("found format %q, version %d, and expected %q, version %d: read it with the version of "+
+			"tenon that wrote it",
 			format, version, Format, Version)
 	}
 	return nil

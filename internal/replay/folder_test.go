@@ -47,7 +47,8 @@ func TestFolderKeepsTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "mine.txt tenon-snapshot-20300101T120003.000Z-make.json.gz tenon-snapshot-20300101T120004.000Z-make-1.json.gz tenon-snapshot-20300101T120004.000Z-make.json.gz"
+	want := "mine.txt tenon-snapshot-20300101T120003.000Z-make.json.gz " +
+		"tenon-snapshot-20300101T120004.000Z-make-1.json.gz tenon-snapshot-20300101T120004.000Z-make.json.gz"
 	if got := strings.Join(list(t, dir), " "); got != want {
 		t.Errorf("there are %s, want %s", got, want)
 	}
@@ -147,7 +148,8 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &Folder{Path: filepath.Join(blocked, "below"), Files: 3, Bytes: 1 << 20}
-	if path, err := f.Save(emptyCase(time.Now())); err == nil || path != "" || !strings.Contains(err.Error(), "--snapshot-dir") {
+	if path, err := f.Save(emptyCase(time.Now())); err == nil || path != "" || !strings.Contains(err.Error(),
+		"--snapshot-dir") {
 		t.Errorf("got %q, %v", path, err)
 	}
 }

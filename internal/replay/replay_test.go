@@ -36,7 +36,8 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(want) != sch.String() {
-		t.Errorf("the format is not what %s says. A field more needs no new version; one that is renamed, removed or means something else does. "+
+		t.Errorf("the format is not what %s says. A field more needs no new version; one that is renamed, removed or "+
+			"means something else does. "+
 			"Then: go test ./internal/replay -run Schema -rewrite", file)
 	}
 }
@@ -62,7 +63,8 @@ func (f *filler) fill(t *testing.T, v reflect.Value) {
 		return
 	case **cluster.Catalog:
 		*p = cluster.NewCatalog([]cluster.Type{{Name: "b"}, {Name: "a", Capacity: resource.Vector{1, 2}}},
-			[]cluster.Offering{{Type: 1, Zone: "z", Price: 0.25, Available: true, Labels: cluster.Labels{{Key: "k", Value: fmt.Sprint(f.n)}}}})
+			[]cluster.Offering{{Type: 1, Zone: "z", Price: 0.25, Available: true,
+				Labels: cluster.Labels{{Key: "k", Value: fmt.Sprint(f.n)}}}})
 		return
 	}
 	switch v.Kind() {
@@ -134,13 +136,16 @@ func TestRoundTrip(t *testing.T) {
 	if !bytes.Equal(text1(t, file), text1(t, written1(t, got))) {
 		t.Error("what was read is written differently")
 	}
-	for i, want := range []any{c.Snapshot.Pods, c.Snapshot.Pools, c.Snapshot.Names, c.Policy, c.Found, c.Snapshot.Owners, c.Snapshot.Retry, c.Snapshot.Claims} {
-		if have := []any{got.Snapshot.Pods, got.Snapshot.Pools, got.Snapshot.Names, got.Policy, got.Found, got.Snapshot.Owners, got.Snapshot.Retry, got.Snapshot.Claims}[i]; !reflect.DeepEqual(have, want) {
+	for i, want := range []any{c.Snapshot.Pods, c.Snapshot.Pools, c.Snapshot.Names, c.Policy, c.Found,
+		c.Snapshot.Owners, c.Snapshot.Retry, c.Snapshot.Claims} {
+		if have := []any{got.Snapshot.Pods, got.Snapshot.Pools, got.Snapshot.Names, got.Policy, got.Found,
+			got.Snapshot.Owners, got.Snapshot.Retry, got.Snapshot.Claims}[i]; !reflect.DeepEqual(have, want) {
 			t.Errorf("number %d came back as %+v, want %+v", i, have, want)
 		}
 	}
 	back := got.Snapshot.Pods
-	if back[0].Class != back[1].Class || &back[0].Labels[0] != &back[1].Labels[0] || got.Snapshot.Pools[0].Catalog != got.Snapshot.Pools[1].Catalog {
+	if back[0].Class != back[1].Class || &back[0].Labels[0] != &back[1].Labels[0] ||
+		got.Snapshot.Pools[0].Catalog != got.Snapshot.Pools[1].Catalog {
 		t.Error("what was shared is not")
 	}
 	if back[0].ExclusiveVolumes == nil {
@@ -211,10 +216,12 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 func TestReadingIsBounded(t *testing.T) {
 	head := `{"format":"tenon-snapshot","version":3,"tables":{"Names":[`
 	bomb := zipped(head + strings.Repeat("[],", 1<<20))
-	if _, err := Read(bytes.NewReader(bomb), Limits{Text: 1 << 30, Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "more memory than it may") {
+	if _, err := Read(bytes.NewReader(bomb), Limits{Text: 1 << 30, Memory: 1 << 20}); err == nil ||
+		!strings.Contains(err.Error(), "more memory than it may") {
 		t.Errorf("a million tables of names: %v", err)
 	}
-	if _, err := Read(bytes.NewReader(zipped(strings.Repeat(" ", 1<<20))), Limits{Text: 1 << 10, Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "larger than it may be") {
+	if _, err := Read(bytes.NewReader(zipped(strings.Repeat(" ", 1<<20))), Limits{Text: 1 << 10,
+		Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "larger than it may be") {
 		t.Errorf("a megabyte of blanks: %v", err)
 	}
 }
@@ -224,7 +231,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("hello"), false)
 	f.Add([]byte(`{"format":"tenon-snapshot","version":3,"tables":{"Names":[[]]}}`), true)
 	var out bytes.Buffer
-	empty := (&cluster.Snapshot{Names: &resource.Names{}, Pods: []*cluster.Pod{{UID: "p", Class: &cluster.PodClass{Key: "c"}}}}).Seal()
+	empty := (&cluster.Snapshot{Names: &resource.Names{},
+		Pods: []*cluster.Pod{{UID: "p", Class: &cluster.PodClass{Key: "c"}}}}).Seal()
 	if err := Write(&out, &Case{Snapshot: empty}); err != nil {
 		f.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func writtenAs(t reflect.Type) reflect.Type {
 // isDerived are the fields that are not written, because they follow from others or change nothing.
 func isDerived(t reflect.Type, field string) bool {
 	return t == snapshotType() && field == "lookups" ||
-		t == reflect.TypeFor[schedule.Settings]() && (field == "LastPlacement" || field == "HeldPods" || field == "AllowSqueeze")
+		t == reflect.TypeFor[schedule.Settings]() && (field == "LastPlacement" || field == "HeldPods" ||
+			field == "AllowSqueeze")
 }
 
 // shared reports whether values of the type stand in a table: those that pointers to structs point to, and labels, of

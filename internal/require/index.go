@@ -55,8 +55,8 @@ func newColumn(n int, rows map[string]Bits) *column {
 	return col
 }
 
-// Share takes the columns from another index that are the same there, so that they are kept once. It reports whether there
-// were any. It is part of building an index: nobody else may have it yet.
+// Share takes the columns from another index that are the same there, so that they are kept once. It reports whether
+// there were any. It is part of building an index: nobody else may have it yet.
 func (x *Index) Share(other *Index) (any bool) {
 	if x.rows != other.rows {
 		return false

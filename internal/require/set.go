@@ -20,8 +20,8 @@ type Set []Entry
 // With returns the set with one more demand.
 func (s Set) With(key string, values Values) Set { return s.and(Entry{Key: key, Values: values}) }
 
-// Of makes a set of demands in any order; several may be about one key. It takes time in proportion to what is written, so
-// it is the way to read a list that somebody else wrote.
+// Of makes a set of demands in any order; several may be about one key. It takes time in proportion to what is written,
+// so it is the way to read a list that somebody else wrote.
 func Of(entries []Entry) Set {
 	if len(entries) == 0 {
 		return nil

@@ -13,7 +13,8 @@ func indexOf(rows ...[2]string) *Index {
 	})
 }
 
-// TestIndexesShareEqualColumns: a column is shared if it says the same of every row, and what the index says stays the same.
+// TestIndexesShareEqualColumns: a column is shared if it says the same of every row, and what the index says stays the
+// same.
 func TestIndexesShareEqualColumns(t *testing.T) {
 	first := indexOf([2]string{"1", "x"}, [2]string{"2", "x"})
 	second := indexOf([2]string{"1", "y"}, [2]string{"2", "y"})

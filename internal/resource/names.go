@@ -95,7 +95,8 @@ func (n *Names) Extra() []string { return slices.Clone(n.extra) }
 func NamesOf(extra []string) (*Names, error) {
 	out := &Names{extra: slices.Clone(extra)}
 	if fixed+len(extra) > Size {
-		return nil, fmt.Errorf("%d resources beyond the %d fixed ones, and there is room for %d", len(extra), fixed, Size-fixed)
+		return nil, fmt.Errorf("%d resources beyond the %d fixed ones, and there is room for %d", len(extra), fixed,
+			Size-fixed)
 	}
 	for i, name := range extra {
 		if name == "" {

@@ -63,7 +63,8 @@ func TestRangeHoldsForEveryOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		vector := rapid.Custom(func(t *rapid.T) resource.Vector {
 			var v resource.Vector
-			v[resource.CPU], v[resource.Memory] = rapid.Int64Range(0, 9).Draw(t, "cpu"), rapid.Int64Range(0, 9).Draw(t, "memory")
+			v[resource.CPU], v[resource.Memory] = rapid.Int64Range(0, 9).Draw(t, "cpu"),
+				rapid.Int64Range(0, 9).Draw(t, "memory")
 			return v
 		})
 		var left resource.Vector

@@ -75,7 +75,8 @@ func TestFormat(t *testing.T) {
 		amount int64
 		want   string
 	}{
-		{CPU, 500, "500m"}, {CPU, 1500, "1.5"}, {CPU, 2000, "2"}, {Memory, 3 << 30, "3Gi"}, {Memory, 3<<30 + 1<<29, "3.5Gi"},
+		{CPU, 500, "500m"}, {CPU, 1500, "1.5"}, {CPU, 2000, "2"}, {Memory, 3 << 30, "3Gi"},
+		{Memory, 3<<30 + 1<<29, "3.5Gi"},
 		{Memory, 100, "100"}, {Pods, 110, "110"}, {Storage, 20 << 30, "20Gi"},
 	} {
 		if got := Format(c.dim, c.amount); got != c.want {

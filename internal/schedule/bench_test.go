@@ -38,9 +38,11 @@ func largeCatalog() *cluster.Catalog {
 					offerings = append(offerings, cluster.Offering{
 						Type: len(types) - 1, Zone: zone, CapacityType: terms, Price: price, Available: true,
 						Labels: cluster.LabelsOf(map[string]string{
-							cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone, cluster.CapacityTypeLabel: terms,
-							"kubernetes.io/arch": []string{"amd64", "arm64"}[family%2], "kubernetes.io/os": "linux",
-							"family": fmt.Sprint("f", family)}),
+							cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: zone,
+							cluster.CapacityTypeLabel: terms,
+							"kubernetes.io/arch":      []string{"amd64", "arm64"}[family%2],
+							"kubernetes.io/os":        "linux",
+							"family":                  fmt.Sprint("f", family)}),
 					})
 				}
 			}
@@ -105,9 +107,9 @@ func BenchmarkPlace(b *testing.B) {
 	}
 }
 
-// lowerBound is a price that no placement can undercut. Whatever is on a node, its shares of the node's CPU add up to at
-// most one, so do its shares of memory, and so does any mixture of the two: the cheapest share of each pod, added up, is a
-// bound for each mixture, and the best of the bounds counts.
+// lowerBound is a price that no placement can undercut. Whatever is on a node, its shares of the node's CPU add up to
+// at most one, so do its shares of memory, and so does any mixture of the two: the cheapest share of each pod, added
+// up, is a bound for each mixture, and the best of the bounds counts.
 func lowerBound(catalog *cluster.Catalog, pods []*cluster.Pod) float64 {
 	count := make(map[*cluster.PodClass]float64)
 	for _, p := range pods {
@@ -134,8 +136,8 @@ func lowerBound(catalog *cluster.Catalog, pods []*cluster.Pod) float64 {
 	return best
 }
 
-// diversePods are a fifth each of plain pods, pods spread over zones, spread over hosts, together in a zone, and alone on
-// a host. Each belongs to one of seven groups of its fifth, and its rule is about its own group.
+// diversePods are a fifth each of plain pods, pods spread over zones, spread over hosts, together in a zone, and alone
+// on a host. Each belongs to one of seven groups of its fifth, and its rule is about its own group.
 func diversePods(n int) []*cluster.Pod {
 	r := rand.New(rand.NewSource(3))
 	cpus := []int64{100, 250, 500, 1000, 1500}
@@ -163,7 +165,8 @@ func diversePods(n int) []*cluster.Pod {
 			classes[key] = c
 		}
 		name := fmt.Sprintf("pod-%06d", i)
-		pods[i] = &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: c, Labels: labels[member], Unschedulable: true}
+		pods[i] = &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: c, Labels: labels[member],
+			Unschedulable: true}
 	}
 	return pods
 }

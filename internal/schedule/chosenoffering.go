@@ -40,7 +40,8 @@ type chosenOffering struct {
 	content  resource.Vector
 	// matches are the alternatives, one of each feasible set in it, that the offering meets.
 	matches []*termMatch
-	// likedSorts says, if the pods have wishes, which sorts of offerings meet them as well; sorts is the sort of each offering.
+	// likedSorts says, if the pods have wishes, which sorts of offerings meet them as well; sorts is the sort of each
+	// offering.
 	likedSorts []bool
 	sorts      []int32
 	// offerings are the offerings that the node may become, once it has been written down.
@@ -66,7 +67,8 @@ func newChosenOffering(pm *poolMarket, row int, sets []*feasibleSet, content res
 	return c
 }
 
-// binChoice is what a node may become: offerings, their types, cheapest first, and labels that had to be settled for it.
+// binChoice is what a node may become: offerings, their types, cheapest first, and labels that had to be settled for
+// it.
 type binChoice struct {
 	offerings     require.Bits
 	types         []int
@@ -86,7 +88,8 @@ func (co *chosenOffering) interchangeable() binChoice {
 			if len(out.types) == MaxTypes {
 				break
 			}
-			if pm.fits(kind.first, &co.content) && pm.withinCharge(&catalog.Types[kind.number].Capacity, capacity) && co.copyLiked(r.offerings, fits, kind) {
+			if pm.fits(kind.first, &co.content) && pm.withinCharge(&catalog.Types[kind.number].Capacity, capacity) &&
+				co.copyLiked(r.offerings, fits, kind) {
 				out.types = append(out.types, kind.number)
 			}
 		}
@@ -98,7 +101,8 @@ func (co *chosenOffering) interchangeable() binChoice {
 		switch {
 		case !pm.fits(i, &co.content):
 			tight.Set(i)
-		case r.offerings.Has(i) && co.isLiked(i) && pm.withinCharge(&catalog.Types[catalog.Offerings[i].Type].Capacity, capacity):
+		case r.offerings.Has(i) && co.isLiked(i) && pm.withinCharge(&catalog.Types[catalog.Offerings[i].Type].Capacity,
+			capacity):
 			fits.Set(i)
 		}
 	}
@@ -148,7 +152,9 @@ func (pm *poolMarket) ranking(matches []*termMatch, reservation string) *ranking
 	for _, m := range matches {
 		r.allOfferings = r.allOfferings.And(m.offerings)
 	}
-	r.offerings = pm.without(r.allOfferings.And(pm.forSale), func(o *cluster.Offering) bool { return o.Reservation != reservation })
+	r.offerings = pm.without(r.allOfferings.And(pm.forSale), func(o *cluster.Offering) bool {
+		return o.Reservation != reservation
+	})
 	r.types = pm.rank(r.offerings)
 	pm.rankings = append(pm.rankings, cachedRanking{matches, reservation, r})
 	return r
@@ -176,9 +182,9 @@ func (pm *poolMarket) rank(rows require.Bits) []rankedType {
 	return out
 }
 
-// dropTight narrows the offerings that fit until no combination of their types, zones and capacity types is one that is too
-// tight: a claim lists each by itself, so the cloud may combine them freely. Offerings of one type differ in room where
-// a daemonset selects some of them. The chosen offering itself always stays.
+// dropTight narrows the offerings that fit until no combination of their types, zones and capacity types is one that is
+// too tight: a claim lists each by itself, so the cloud may combine them freely. Offerings of one type differ in room
+// where a daemonset selects some of them. The chosen offering itself always stays.
 func (co *chosenOffering) dropTight(fits, tight require.Bits) (require.Bits, require.Set) {
 	var settled require.Set
 	pm := co.market
@@ -266,7 +272,8 @@ func (pm *poolMarket) withinCharge(capacity, charged *resource.Vector) bool {
 // shortOfValues names a key of which the rows offer fewer values than the pool's minValues asks for.
 func (pm *poolMarket) shortOfValues(rows require.Bits) string {
 	for _, e := range pm.pool.Template.Requirements {
-		if e.MinValues > 0 && pm.pool.Catalog.Index().Knows(e.Key) && pm.pool.Catalog.Index().Spread(e.Key, rows) < e.MinValues {
+		if e.MinValues > 0 && pm.pool.Catalog.Index().Knows(e.Key) && pm.pool.Catalog.Index().Spread(e.Key,
+			rows) < e.MinValues {
 			return e.Key
 		}
 	}
@@ -290,7 +297,8 @@ func (co *chosenOffering) toBin() Bin {
 	co.offerings = c.offerings
 	own := &catalog.Offerings[co.offering]
 	b := Bin{Pool: pm.pool, Price: own.Price, Estimated: own.Estimated, Capacity: catalog.Types[own.Type].Capacity,
-		Requirements: pm.pool.Template.Requirements.And(c.decidedLabels), Labels: pm.fixedLabels, Relaxed: pm.shortOfValues(c.offerings) != ""}
+		Requirements: pm.pool.Template.Requirements.And(c.decidedLabels), Labels: pm.fixedLabels,
+		Relaxed: pm.shortOfValues(c.offerings) != ""}
 	for _, label := range pm.fixedLabels {
 		if catalog.Index().Knows(label.Key) {
 			b.Requirements = b.Requirements.Replace(label.Key, require.Only(label.Value))

@@ -13,16 +13,19 @@ func (tc *topologyCounts) markDaemonFollowers(mk *market, podSets []*podSet) {
 		return
 	}
 	for _, p := range podSets {
-		if !slices.ContainsFunc(tc.s.Daemons, func(d *cluster.Daemon) bool { return daemonMeetsAffinity(tc.s, p.class, d) }) {
+		if !slices.ContainsFunc(tc.s.Daemons, func(d *cluster.Daemon) bool {
+			return daemonMeetsAffinity(tc.s, p.class, d)
+		}) {
 			continue
 		}
 		p.followsDaemon = !slices.ContainsFunc(p.declared, func(id int32) bool {
 			t := &tc.rules[id]
 			// A pod that is there helps on a new node only if it need not be on the same one.
-			return t.rule.Kind == cluster.Affinity && (t.total > 0 && !tc.keys[t.key].isHostname || slices.ContainsFunc(podSets, func(other *podSet) bool {
-				_, counted := slices.BinarySearch(other.selectedBy, id)
-				return counted && len(other.pods) > 0
-			}))
+			return t.rule.Kind == cluster.Affinity && (t.total > 0 && !tc.keys[t.key].isHostname ||
+				slices.ContainsFunc(podSets, func(other *podSet) bool {
+					_, counted := slices.BinarySearch(other.selectedBy, id)
+					return counted && len(other.pods) > 0
+				}))
 		})
 		mk.followDaemon[p.class] = mk.followDaemon[p.class] || p.followsDaemon
 	}
@@ -42,8 +45,8 @@ func daemonMeetsAffinity(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Da
 	return any
 }
 
-// daemonRepels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on. A node
-// without the rule's label is in nobody's domain.
+// daemonRepels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on.
+// A node without the rule's label is in nobody's domain.
 func (pm *poolMarket) daemonRepels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
 	return slices.ContainsFunc(c.Rules, func(r *cluster.Rule) bool {
 		return r.Kind == cluster.AntiAffinity && pm.hasLabel(r.TopologyKey) && ruleSelectsDaemon(s, r, d)

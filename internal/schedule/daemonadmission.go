@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// daemonAdmission lets DaemonSets in on the offerings of a market, those of one priority after the other. The market's room
-// is what they leave at least; high is what they leave at most, and the same slice until some don't fit together.
+// daemonAdmission lets DaemonSets in on the offerings of a market, those of one priority after the other. The market's
+// room is what they leave at least; high is what they leave at most, and the same slice until some don't fit together.
 type daemonAdmission struct {
 	market  *poolMarket
 	rule    daemonRoomRule
@@ -62,8 +62,8 @@ func (a *daemonAdmission) boundsDiffer() bool {
 	return len(a.maxLeft) > 0 && &a.maxLeft[0] != &a.market.room[0]
 }
 
-// sumNeeds sums up what the DaemonSets need on each offering, and finds those on which they come, and those of them on which
-// not all fit together.
+// sumNeeds sums up what the DaemonSets need on each offering, and finds those on which they come, and those of them on
+// which not all fit together.
 func (a *daemonAdmission) sumNeeds(counted []daemonOfferings) (land, crowded require.Bits) {
 	land, crowded = require.NewBits(len(a.maxLeft)), require.NewBits(len(a.maxLeft))
 	if a.sums == nil {
@@ -84,8 +84,8 @@ func (a *daemonAdmission) sumNeeds(counted []daemonOfferings) (land, crowded req
 	return land, crowded
 }
 
-// betterOfferings are the offerings for which there are better ones: on some of those a DaemonSet that comes here finds room
-// beside all its equals. If every offering is asked by itself there are none.
+// betterOfferings are the offerings for which there are better ones: on some of those a DaemonSet that comes here finds
+// room beside all its equals. If every offering is asked by itself there are none.
 func (a *daemonAdmission) betterOfferings(counted []daemonOfferings, crowded require.Bits) require.Bits {
 	out := require.NewBits(len(a.maxLeft))
 	if a.rule.perOffering || !crowded.Any() {

@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// findDaemonsElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as a pod
-// has the choice it goes where both have room, so nothing is for sale at first on which one of them would run and
+// findDaemonsElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as
+// a pod has the choice it goes where both have room, so nothing is for sale at first on which one of them would run and
 // can't.
 func (mk *market) findDaemonsElsewhere() {
 	omitted := make(map[*cluster.Daemon]bool)
@@ -40,8 +40,9 @@ func (mk *market) findDaemonsElsewhere() {
 	}
 }
 
-// buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds together with all
-// DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own rule.
+// buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds
+// together with all DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own
+// rule.
 func (p *Placement) buyWithoutForeignDaemons(
 	counts *topologyCounts,
 	mk *market,
@@ -53,7 +54,9 @@ func (p *Placement) buyWithoutForeignDaemons(
 		return bins, nil
 	}
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool {
-		return len(p.pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return pm.fitsSome(p.class) })
+		return len(p.pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
+			return pm.fitsSome(p.class)
+		})
 	})
 	if len(podSets) == 0 {
 		return bins, nil

@@ -16,8 +16,8 @@ type daemonOfferings struct {
 
 // daemonRoomRule says which DaemonSets a market keeps room for.
 type daemonRoomRule struct {
-	// perOffering asks every offering by itself: a DaemonSet that is too large for one is not awaited there, and the offering
-	// is for sale all the same.
+	// perOffering asks every offering by itself: a DaemonSet that is too large for one is not awaited there, and the
+	// offering is for sale all the same.
 	perOffering bool
 	// abovePriority is the priority beyond which DaemonSets are awaited at all.
 	abovePriority int64
@@ -25,8 +25,8 @@ type daemonRoomRule struct {
 	fitElsewhere map[*cluster.Daemon]bool
 }
 
-// requireAllDaemons is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is too
-// small for one is not bought.
+// requireAllDaemons is the rule: all that fit on some offering of the pool are awaited on each, so that a node which is
+// too small for one is not bought.
 func requireAllDaemons() daemonRoomRule { return daemonRoomRule{abovePriority: math.MinInt64} }
 
 // requireDaemonsOfAnyPool is the rule as long as there is choice among pools: a node that is too small for a DaemonSet
@@ -45,18 +45,19 @@ func requirePreemptingDaemons(priority int32) daemonRoomRule {
 	return daemonRoomRule{perOffering: true, abovePriority: int64(priority)}
 }
 
-// OmittedDaemon is a DaemonSet that new nodes of a pool are planned without, because no instance type of the pool has room
-// for it.
+// OmittedDaemon is a DaemonSet that new nodes of a pool are planned without, because no instance type of the pool has
+// room for it.
 type OmittedDaemon struct {
 	Pool   string
 	Daemon *cluster.Daemon
 	// Elsewhere says that another pool has room for it: only a pod that can't go there is given a node of this one.
 	Elsewhere bool
-	// Resource is what there is too little of, for DaemonSets of its priority; Requested is how much of it a pod asks for,
-	// and Most what some instance type has beside the DaemonSets that come first. Empty if one lacks this and another
-	// that.
+	// Resource is what there is too little of, for DaemonSets of its priority; Requested is how much of it a pod asks
+	// for, and Most what some instance type has beside the DaemonSets that come first. Empty if one lacks this and
+	// another that.
 	Resource, Requested, Most string
-	// TakenByHigher says that DaemonSets of higher priority take some of it: without them there would be more than Most.
+	// TakenByHigher says that DaemonSets of higher priority take some of it: without them there would be more than
+	// Most.
 	TakenByHigher bool
 }
 
@@ -78,8 +79,8 @@ func (pm *poolMarket) findDaemonOfferings(daemons []*cluster.Daemon) {
 	}
 }
 
-// takeDaemonShare takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale then. They
-// come in the order of their priority, as kube-scheduler lets them in; among equals nobody knows the order.
+// takeDaemonShare takes the share of the DaemonSets that are awaited off every offering, and finds what is for sale
+// then. They come in the order of their priority, as kube-scheduler lets them in; among equals nobody knows the order.
 func (pm *poolMarket) takeDaemonShare(which daemonRoomRule) {
 	c := pm.pool.Catalog
 	pm.room, pm.daemons, pm.omitted, pm.offeringsByPrice = make([]resource.Vector, len(c.Offerings)), nil, nil, nil
@@ -118,7 +119,8 @@ func (pm *poolMarket) addOmitted(l daemonOfferings, high []resource.Vector) {
 	}
 	o, need := OmittedDaemon{Pool: pm.pool.Name, Daemon: l.daemon}, l.daemon.Class.Requests
 	if dim := need.FirstShort(most); dim >= 0 {
-		o.Resource, o.Requested, o.Most = pm.names.Name(dim), resource.Format(dim, need[dim]), resource.Format(dim, most[dim])
+		o.Resource, o.Requested, o.Most = pm.names.Name(dim), resource.Format(dim, need[dim]),
+			resource.Format(dim, most[dim])
 		o.TakenByHigher = most[dim] < whole[dim]
 	}
 	pm.omitted = append(pm.omitted, o)

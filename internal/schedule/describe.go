@@ -12,11 +12,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds 1,024 bytes.
+// mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds
+// 1,024 bytes.
 const mostText = 900
 
-// String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that can't be used at
-// all are counted.
+// String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that
+// can't be used at all are counted.
 func (u *Unplaced) String() string {
 	if u.Failed != nil {
 		return describeFailure(u.Failed)
@@ -28,23 +29,28 @@ func (u *Unplaced) String() string {
 		return u.Held.String()
 	}
 	if u.Deferred {
-		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other pods than one plan takes on "+
-			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name a label with its values in each selector",
+		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other "+
+			"pods than one plan takes on "+
+			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name "+
+			"a label with its values in each selector",
 			mostWide, mostRules, mostKeys)
 	}
 	if u.TakenVolume != "" {
 		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.TakenVolume)
 	}
 	if len(u.Pools) == 0 && u.OtherPools > 0 {
-		return fmt.Sprintf("no NodePool of this controller is there to make a node for the pod; create one, unless a node comes from %s",
-			countNoun(u.OtherPools, "NodePool that belongs to another controller", "NodePools that belong to other controllers"))
+		return fmt.Sprintf("no NodePool of this controller is there to make a node for the pod; create one, unless a "+
+			"node comes from %s",
+			countNoun(u.OtherPools, "NodePool that belongs to another controller", "NodePools that belong to other "+
+				"controllers"))
 	}
 	if len(u.Pools) == 0 {
 		return "no NodePool is there to make a node for the pod; create one"
 	}
 	text := u.describePools()
 	if u.OtherPools > 0 {
-		text += "; " + countNoun(u.OtherPools, "more NodePool belongs to another controller", "more NodePools belong to other controllers")
+		text += "; " + countNoun(u.OtherPools, "more NodePool belongs to another controller", "more NodePools belong "+
+			"to other controllers")
 	}
 	return text
 }
@@ -71,7 +77,8 @@ func (u *Unplaced) describePools() string {
 		text += next
 	}
 	if broken := len(u.Pools) - len(usable); broken > 0 {
-		text += "; " + countNoun(broken, "other NodePool", "other NodePools") + " can't be used now, as the conditions there say"
+		text += "; " + countNoun(broken, "other NodePool", "other NodePools") + " can't be used now, as the " +
+			"conditions there say"
 	}
 	return text
 }
@@ -124,7 +131,8 @@ func (m *PoolMiss) progress() int {
 	return 3
 }
 
-// Volume names the volume that the sentence speaks of, if it does of one: then it is the pod's own, and not its class's.
+// Volume names the volume that the sentence speaks of, if it does of one: then it is the pod's own, and not its
+// class's.
 func (u *Unplaced) Volume() string {
 	for i := range u.Pools {
 		if place := u.volumePlaceOf(&u.Pools[i]); place != nil {
@@ -141,7 +149,9 @@ func (u *Unplaced) volumePlaceOf(m *PoolMiss) *cluster.VolumePlace {
 	}
 	key := cmp.Or(m.Label, m.Key)
 	for i := range u.Pod.VolumePlaces {
-		if place := &u.Pod.VolumePlaces[i]; place.Key == key && !slices.ContainsFunc(place.Values, func(v string) bool { return slices.Contains(m.Has, v) }) {
+		if place := &u.Pod.VolumePlaces[i]; place.Key == key && !slices.ContainsFunc(place.Values, func(v string) bool {
+			return slices.Contains(m.Has, v)
+		}) {
 			return place
 		}
 	}
@@ -165,7 +175,8 @@ func (u *Unplaced) describePool(m *PoolMiss) string {
 		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?",
 			m.Label, m.Similar)
 	case m.Label != "":
-		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows", m.Label, m.Wanted)
+		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows",
+			m.Label, m.Wanted)
 	case m.Types == 0:
 		return at + "its requirements leave no instance type"
 	}
@@ -202,8 +213,8 @@ func listValues(values []string) string {
 	return strings.Join(values, ", ")
 }
 
-// isRange reports whether sorted values, more than two of them, differ in their last letter only and follow one another.
-// Numbers don't count: v10–2 could be anything.
+// isRange reports whether sorted values, more than two of them, differ in their last letter only and follow one
+// another. Numbers don't count: v10–2 could be anything.
 func isRange(values []string) bool {
 	if len(values) <= 2 || len(values) > 26 {
 		return false
@@ -258,8 +269,8 @@ func clip(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// exclusion is what ruled out some of a pool's types. none is said of all of them after "none of the 3 instance types"; if it is empty, one
-// is said after "each of the 3 instance types". one is said of a single type, some of several.
+// exclusion is what ruled out some of a pool's types. none is said of all of them after "none of the 3 instance types";
+// if it is empty, one is said after "each of the 3 instance types". one is said of a single type, some of several.
 type exclusion struct {
 	types           int
 	none, one, some string
@@ -284,7 +295,8 @@ func (m *PoolMiss) exclusions() []exclusion {
 	out := []exclusion{
 		{m.ByRequirement, "matches " + asked, "does not match " + asked, "don't match " + asked},
 		{m.ByResources, "is large enough" + size, "is too small" + small, "are too small" + size},
-		{m.ByOffering, "has capacity right now" + m.cloudAdvice(), "has no capacity right now" + m.cloudAdvice(), "have no capacity right now" + m.cloudAdvice()},
+		{m.ByOffering, "has capacity right now" + m.cloudAdvice(), "has no capacity right now" + m.cloudAdvice(),
+			"have no capacity right now" + m.cloudAdvice()},
 		{m.ByPort, "", "has" + port, "have" + port},
 		{m.ByLimit, "", limit, limit},
 	}
@@ -358,7 +370,8 @@ func (m *PoolMiss) describeRule() string {
 	case len(r.Selectors) == 0:
 		return "would be in another zone than the pods with which the pod shares a volume"
 	case m.Waits:
-		return fmt.Sprintf("have to wait: pods that the rule about %s looks at are on a node that is being launched", r.TopologyKey)
+		return fmt.Sprintf("have to wait: pods that the rule about %s looks at are on a node that is being launched",
+			r.TopologyKey)
 	case m.Unlabelled && !m.Inverse:
 		return fmt.Sprintf("have no label %s, which the pod's rule is about", r.TopologyKey)
 	case m.Inverse && r.Kind == cluster.AntiAffinity:

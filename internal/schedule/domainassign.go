@@ -16,12 +16,13 @@ type domainShare struct {
 	preferredDomains require.Set
 }
 
-// domainAssigner decides, before anything is packed, which domains (zones, say) pods go to whose rules tell domains apart. From
-// then on each domain can be packed by itself. The hostname is left to packing.
+// domainAssigner decides, before anything is packed, which domains (zones, say) pods go to whose rules tell domains
+// apart. From then on each domain can be packed by itself. The hostname is left to packing.
 type domainAssigner struct {
 	counts *topologyCounts
 	market *market
-	// allDomains counts every domain that could be had, not only those where a pod fits: what other pods' nodes may bring about.
+	// allDomains counts every domain that could be had, not only those where a pod fits: what other pods' nodes may
+	// bring about.
 	allDomains     bool
 	usePreferences bool
 	// hostFit are asked first: a domain may open for one more pod only after others have gone elsewhere.
@@ -110,7 +111,8 @@ func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
 		return nil
 	}
 	combos := da.combinationsFor(g, unrestricted, keys)
-	return &domainChoice{group: g, keys: keys, anyDomain: unrestricted, combinations: combos, used: make([]int, len(combos)), hosts: da.hostsWithRoomFor(g)}
+	return &domainChoice{group: g, keys: keys, anyDomain: unrestricted, combinations: combos,
+		used: make([]int, len(combos)), hosts: da.hostsWithRoomFor(g)}
 }
 
 // hostsWithRoomFor finds the hosts that would take a pod of the group, were it not for the rules.
@@ -158,7 +160,8 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 			if da.counts.spreadsOverSeveralKeys(p) {
 				p.assignedSets = append(p.assignedSets, c.anyDomain)
 			}
-			da.hostBins = append(da.hostBins, &openBin{hostState: host, contents: []binContent{{p, p.takePods(1), c.anyDomain}}})
+			da.hostBins = append(da.hostBins, &openBin{hostState: host,
+				contents: []binContent{{p, p.takePods(1), c.anyDomain}}})
 			c.group.units--
 			return true
 		}

@@ -38,7 +38,9 @@ func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasible
 
 // hasDomainPreferences reports whether the pod set wishes for something about domains other than a single node.
 func (da *domainAssigner) hasDomainPreferences(p *podSet) bool {
-	return slices.ContainsFunc(p.preferred, func(id int32) bool { return !da.counts.keys[da.counts.rules[id].key].isHostname })
+	return slices.ContainsFunc(p.preferred, func(id int32) bool {
+		return !da.counts.keys[da.counts.rules[id].key].isHostname
+	})
 }
 
 // preferredDomainsFor chooses, for each key that the pod set's wishes are about, the domain that meets most of them,

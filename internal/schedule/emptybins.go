@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// EmptyBins makes n nodes of a pool for nobody in particular: whatever the pool's template allows, the cheapest first. Fewer
-// come back if no more can be had, and then why says what is missing.
+// EmptyBins makes n nodes of a pool for nobody in particular: whatever the pool's template allows, the cheapest first.
+// Fewer come back if no more can be had, and then why says what is missing.
 func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (bins []Bin, reason string) {
 	pm := newPoolMarket(s, p)
 	stocks := make(map[string]int)

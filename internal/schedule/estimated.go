@@ -7,7 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// DescribeEstimated says how many of the instance types that the pool may have lack a price that somebody has told; nothing if all have one.
+// DescribeEstimated says how many of the instance types that the pool may have lack a price that somebody has told;
+// nothing if all have one.
 func DescribeEstimated(p *cluster.Pool) []string {
 	left := p.Catalog.Estimated()
 	if !left.Any() {
@@ -29,7 +30,8 @@ func DescribeEstimated(p *cluster.Pool) []string {
 	case 0:
 		return nil
 	case 1:
-		return []string{fmt.Sprintf("the price of %s is estimated from those of other instance types", p.Catalog.Types[last].Name)}
+		return []string{fmt.Sprintf("the price of %s is estimated from those of other instance types",
+			p.Catalog.Types[last].Name)}
 	}
 	return []string{fmt.Sprintf("the prices of %d of its instance types, such as %s, are estimated from those of others", count, p.Catalog.Types[last].Name)}
 }

@@ -34,7 +34,8 @@ func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
 		for _, member := range g.members {
 			if have := given[member.podSet] + member.count*g.units; have > member.podSet.placeableNow() {
 				mk.faults = append(mk.faults, Fault{
-					Invariant: oneGroup, Class: member.podSet.class.Key, Have: have, Most: member.podSet.placeableNow()})
+					Invariant: oneGroup, Class: member.podSet.class.Key, Have: have,
+					Most: member.podSet.placeableNow()})
 				return true
 			}
 		}

@@ -20,7 +20,8 @@ func TestAGroupThatAsksForTooMuchIsDropped(t *testing.T) {
 	if len(kept) != 2 || kept[0] != first || kept[1] != third {
 		t.Errorf("kept %v", kept)
 	}
-	if len(mk.faults) != 1 || mk.faults[0] != (Fault{Invariant: oneGroup, Class: "a", Have: 3, Most: 2}) || !strings.Contains(mk.faults[0].String(), "at most one group: of class a 3 pods") {
+	if len(mk.faults) != 1 || mk.faults[0] != (Fault{Invariant: oneGroup, Class: "a", Have: 3, Most: 2}) ||
+		!strings.Contains(mk.faults[0].String(), "at most one group: of class a 3 pods") {
 		t.Errorf("told %v", mk.faults)
 	}
 }

@@ -24,8 +24,10 @@ func TestWhoMaySitWhileHeld(t *testing.T) {
 		"on its way for one of them":       {cluster.Host{MadeFor: made("api", "db")}, []string{"api", "db"}},
 		"on its way for all":               {cluster.Host{MadeFor: made("db", "web")}, []string{"api", "web", "db"}},
 		"on its way, for nobody knows who": {cluster.Host{}, []string{"api", "web", "db"}},
-		"up":                               {cluster.Host{Initialized: true, MadeFor: made("api")}, []string{"api", "web", "db"}},
-		"up, and kept for a move":          {cluster.Host{Initialized: true, Reserved: true, MadeFor: made("api")}, []string{"api"}},
+		"up": {cluster.Host{Initialized: true, MadeFor: made("api")},
+			[]string{"api", "web", "db"}},
+		"up, and kept for a move": {cluster.Host{Initialized: true, Reserved: true, MadeFor: made("api")},
+			[]string{"api"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, held := &podSet{}, make(map[string]PodHold)

@@ -6,8 +6,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// reuseHopeless answers for the pods of classes that found no place before, as long as nothing has happened that could help
-// them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
+// reuseHopeless answers for the pods of classes that found no place before, as long as nothing has happened that could
+// help them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
 func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
 	if before == nil || p.helpRev == 0 || before.helpRev != p.helpRev {
 		return
@@ -35,8 +35,11 @@ func isIndependent(p *podSet) bool {
 // Pod sets that others were preferred to are not among them: they are tried again each time.
 func (f *hostFitter) findHopeless() {
 	for _, p := range f.podSets {
-		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) &&
-			!slices.ContainsFunc(f.hosts, func(h *hostState) bool { return f.fits(h, p) && f.meetsDemands(h, p) || h.hasSeatFor(p) })
+		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class},
+			nil).fits(&p.class.Requests) &&
+			!slices.ContainsFunc(f.hosts, func(h *hostState) bool {
+				return f.fits(h, p) && f.meetsDemands(h, p) || h.hasSeatFor(p)
+			})
 	}
 }
 

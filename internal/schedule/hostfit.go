@@ -33,7 +33,8 @@ func addHosts(t *topologyCounts, hosts []cluster.Host) []*hostState {
 				continue
 			}
 			required, _ := t.rulesOf(p.Class)
-			t.addToRules(h.domains, h.countsForSpread, required, t.matcher.pendingRulesSelecting(p), 1, !p.Deleting.IsZero())
+			t.addToRules(h.domains, h.countsForSpread, required, t.matcher.pendingRulesSelecting(p), 1,
+				!p.Deleting.IsZero())
 		}
 	}
 	return houses
@@ -52,8 +53,8 @@ type hostFitter struct {
 	exhausted     bool
 }
 
-// fitAll sends pods to the nodes that were made for their kind first, which is what makes planning again after a restart
-// come to the same nodes, and then uses the room that is left.
+// fitAll sends pods to the nodes that were made for their kind first, which is what makes planning again after a
+// restart come to the same nodes, and then uses the room that is left.
 func (f *hostFitter) fitAll() {
 	seats := f.reservedSeats()
 	for again := true; again && f.needsAnotherRound(); {
@@ -140,8 +141,8 @@ func countSeated(h *hostState, class string) int {
 	return n
 }
 
-// fillSeat gives pods their seats. A node that is on its way was made for them, and whoever has a seat on one of which not
-// even the instance is known fits it. With force, rules that let pods in only in another order are not asked.
+// fillSeat gives pods their seats. A node that is on its way was made for them, and whoever has a seat on one of which
+// not even the instance is known fits it. With force, rules that let pods in only in another order are not asked.
 func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 	h := r.host
 	for _, p := range r.podSets {
@@ -216,8 +217,8 @@ func (h *hostState) holdsSeated(p *podSet) bool {
 	return need.Fits(h.Free) && !portsClash(p.class.Ports, h.Ports)
 }
 
-// meetsDemands reports whether the host's labels and taints suit the class. The answer is the same for all classes with the
-// same demands.
+// meetsDemands reports whether the host's labels and taints suit the class. The answer is the same for all classes with
+// the same demands.
 func (f *hostFitter) meetsDemands(h *hostState, p *podSet) bool {
 	n := f.market.demandNumber(p.class)
 	for n >= len(h.meetsCache) {

@@ -77,8 +77,8 @@ func (pm *poolMarket) countAllowed(terms []require.Set, key string) int {
 	return rows.And(pm.offered).Count()
 }
 
-// combinedValues is what the terms together ask of a label, one or the other of them. It is not known if one of them does not ask
-// for it, or if they ask for different things that are not lists of values.
+// combinedValues is what the terms together ask of a label, one or the other of them. It is not known if one of them
+// does not ask for it, or if they ask for different things that are not lists of values.
 func combinedValues(terms []require.Set, key string) (values require.Values, known bool) {
 	first, demands := terms[0].Get(key)
 	if !demands || len(terms) == 1 {
@@ -102,8 +102,8 @@ func combinedValues(terms []require.Set, key string) (values require.Values, kno
 	return require.Only(lists...), finite
 }
 
-// noteMissDetail notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it, if that
-// is going to be said.
+// noteMissDetail notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it,
+// if that is going to be said.
 func (pm *poolMarket) noteMissDetail(out *PoolMiss, class *cluster.PodClass, key string) {
 	demands := func(term require.Set) bool {
 		_, has := term.Get(key)
@@ -146,7 +146,8 @@ func (pm *poolMarket) findLabelChoices(key string) []string {
 	return nil
 }
 
-// similarLabel is the label of the pool's nodes that is probably meant by one that they don't have; empty if none is like it.
+// similarLabel is the label of the pool's nodes that is probably meant by one that they don't have; empty if none is
+// like it.
 func (pm *poolMarket) similarLabel(key string) string {
 	if name, known := pm.hints.similarKeys[key]; known {
 		return name

@@ -51,14 +51,15 @@ type demand struct {
 	text   string
 }
 
-// feasibleSet is the offerings, over all markets, that suit pods with the same demands on a node. Many classes share one.
+// feasibleSet is the offerings, over all markets, that suit pods with the same demands on a node. Many classes share
+// one.
 type feasibleSet struct {
 	number  int
 	matches [][]termMatch // by market
 	// offerings is the union of a market's matches.
 	offerings []require.Bits
-	// largestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of resources:
-	// what is needed to tell quickly whether, and for about how much, a pod can be had.
+	// largestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of
+	// resources: what is needed to tell quickly whether, and for about how much, a pod can be had.
 	largestRooms []resource.Vector
 	bargains     []cheapOffering
 }
@@ -71,7 +72,8 @@ type cheapOffering struct {
 }
 
 func newMarket(s *cluster.Snapshot, relax bool) *market {
-	mk := &market{s: s, tiers: marketTiers(s), feasibleSets: make(map[string]*feasibleSet), appraisedSets: make(map[string]*feasibleSet), demands: make(map[*cluster.PodClass]demand),
+	mk := &market{s: s, tiers: marketTiers(s), feasibleSets: make(map[string]*feasibleSet),
+		appraisedSets: make(map[string]*feasibleSet), demands: make(map[*cluster.PodClass]demand),
 		demandNumbers: make(map[string]int), reservations: make(map[string]int), relaxMinValues: relax,
 		followDaemon: make(map[*cluster.PodClass]bool)}
 	mk.markets = slices.Concat(mk.tiers...)
@@ -176,7 +178,8 @@ func tolerationsText(c *cluster.PodClass) string {
 }
 
 func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
-	fs := &feasibleSet{number: len(mk.setList), matches: make([][]termMatch, len(mk.markets)), offerings: make([]require.Bits, len(mk.markets))}
+	fs := &feasibleSet{number: len(mk.setList), matches: make([][]termMatch, len(mk.markets)),
+		offerings: make([]require.Bits, len(mk.markets))}
 	terms := jointTerms(classes, pins)
 	for i, pm := range mk.markets {
 		fs.offerings[i] = require.NewBits(len(pm.room))
@@ -216,8 +219,8 @@ func offeringsText(rows []require.Bits) string {
 	return string(text)
 }
 
-// consistentMatches keeps the alternatives that want the same values of open labels as the first that asks for them: pods that are
-// alike in what they ask for then always agree about a node.
+// consistentMatches keeps the alternatives that want the same values of open labels as the first that asks for them:
+// pods that are alike in what they ask for then always agree about a node.
 func consistentMatches(matches []termMatch) []termMatch {
 	var settled cluster.Labels
 	return slices.DeleteFunc(matches, func(m termMatch) bool {
@@ -234,13 +237,16 @@ func consistentMatches(matches []termMatch) []termMatch {
 // fewPorts are compared faster one by one.
 const fewPorts = 8
 
-// portsClash reports whether two lists of ports can't be on one host. A class has its ports sorted by number; a host need not.
+// portsClash reports whether two lists of ports can't be on one host. A class has its ports sorted by number; a host
+// need not.
 func portsClash(class, others []cluster.Port) bool {
 	if len(class) <= fewPorts {
 		return slices.ContainsFunc(class, func(p cluster.Port) bool { return slices.ContainsFunc(others, p.Conflicts) })
 	}
 	for _, q := range others {
-		i, _ := slices.BinarySearchFunc(class, q.Number, func(p cluster.Port, number int32) int { return cmp.Compare(p.Number, number) })
+		i, _ := slices.BinarySearchFunc(class, q.Number, func(p cluster.Port, number int32) int {
+			return cmp.Compare(p.Number, number)
+		})
 		for ; i < len(class) && class[i].Number == q.Number; i++ {
 			if class[i].Conflicts(q) {
 				return true
@@ -316,7 +322,8 @@ func (fs *feasibleSet) addBargain(price float64, room resource.Vector) {
 	price = max(price, 1e-9)
 	core, gi := 1000*price/float64(max(room[resource.CPU], 1)), (1<<30)*price/float64(max(room[resource.Memory], 1))
 	for i := range fs.bargains {
-		if demands := max(core, gi*float64(int(1)<<i)); fs.bargains[i].price == 0 || demands < fs.bargains[i].pricePerMix {
+		if demands := max(core, gi*float64(int(1)<<i)); fs.bargains[i].price == 0 ||
+			demands < fs.bargains[i].pricePerMix {
 			fs.bargains[i] = cheapOffering{price, room, demands}
 		}
 	}

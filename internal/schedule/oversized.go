@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// separateOversized parts pods from the rest that have a place nowhere, whatever others do: no host has room for one and
-// nothing for sale is large enough. Zones are assigned by the rules of all who wait, and steps are counted for all of
-// them, so such a pod would cost others choice and money in vain.
+// separateOversized parts pods from the rest that have a place nowhere, whatever others do: no host has room for one
+// and nothing for sale is large enough. Zones are assigned by the rules of all who wait, and steps are counted for all
+// of them, so such a pod would cost others choice and money in vain.
 func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod) (rest, oversized []*cluster.Pod) {
 	known := make(map[*cluster.PodClass]bool)
 	for i, pod := range pending {
@@ -34,8 +34,8 @@ func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod
 	return rest, oversized
 }
 
-// isOversized reports whether pods of the class fit nowhere. What depends on volumes, on daemons or on seats that are kept is
-// left to be found out later.
+// isOversized reports whether pods of the class fit nowhere. What depends on volumes, on daemons or on seats that are
+// kept is left to be found out later.
 func (mk *market) isOversized(hosts []cluster.Host, c *cluster.PodClass) bool {
 	befriended := func(d *cluster.Daemon) bool { return daemonMeetsAffinity(mk.s, c, d) }
 	if len(c.Unsupported) > 0 || slices.ContainsFunc(mk.s.Daemons, befriended) {

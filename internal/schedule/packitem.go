@@ -63,7 +63,8 @@ func (ib *itemBuilder) items(portions []*domainShare) []*packItem {
 			continue
 		}
 		marks := ib.marks(p)
-		key := itemKey{p.group.need, p.feasible, p.anyDomain, ib.preferencesOf(p), groupPriority(p.group), string(marksText(&marks))}
+		key := itemKey{p.group.need, p.feasible, p.anyDomain, ib.preferencesOf(p), groupPriority(p.group),
+			string(marksText(&marks))}
 		it := byKey[key]
 		if it == nil {
 			it = &packItem{feasible: p.feasible, anyDomain: p.anyDomain, preferences: key.preferences,
@@ -169,8 +170,8 @@ func (ib *itemBuilder) labelMarks(p *domainShare, m *pack.Marks, first int32) {
 	}
 }
 
-// markValue marks a value of a key so that any two different values shun each other: by the digits of its number, two marks a
-// digit, because there may be hundreds of values.
+// markValue marks a value of a key so that any two different values shun each other: by the digits of its number, two
+// marks a digit, because there may be hundreds of values.
 func (ib *itemBuilder) markValue(m *pack.Marks, first int32, key openLabelKey, value string) {
 	at := slices.Index(ib.openKeys, key)
 	number := slices.Index(ib.values[key], value)

@@ -17,15 +17,15 @@ type Settings struct {
 	IgnorePreferences bool
 	// RelaxMinValues lets a pool's minValues give way where they can't be met.
 	RelaxMinValues bool
-	// LastPlacement is an earlier placement with the same settings, if there is one. It saves work and changes nothing: pods
-	// for which there was nothing then, had they been alone, are not tried again until something happens that may help. If
-	// not all pods can be looked at, those come first that have waited since then.
+	// LastPlacement is an earlier placement with the same settings, if there is one. It saves work and changes nothing:
+	// pods for which there was nothing then, had they been alone, are not tried again until something happens that may
+	// help. If not all pods can be looked at, those come first that have waited since then.
 	LastPlacement *Placement
 	// HeldPods are pods for which no node is bought, by UID: they may use what is there.
 	HeldPods map[string]PodHold
-	// AllowSqueeze buys nodes on which not all DaemonSets find room for pods that wait and would get none otherwise. It is
-	// for pods that wait now, which are told their node before it opens. Who asks what would be if nodes went must not
-	// set it: DaemonSets come to a new node before pods that have yet to leave theirs, and fill it.
+	// AllowSqueeze buys nodes on which not all DaemonSets find room for pods that wait and would get none otherwise. It
+	// is for pods that wait now, which are told their node before it opens. Who asks what would be if nodes went must
+	// not set it: DaemonSets come to a new node before pods that have yet to leave theirs, and fill it.
 	AllowSqueeze bool
 }
 
@@ -35,7 +35,8 @@ type PodHold struct {
 	Failure *cluster.UnusedNode
 	// TryUnderWay says that a node is tried right now, for another pod of the same pod set.
 	TryUnderWay bool
-	// MeantForNode says that the pod is meant for that very node all the same: it would do, and only kube-scheduler says no.
+	// MeantForNode says that the pod is meant for that very node all the same: it would do, and only kube-scheduler
+	// says no.
 	MeantForNode bool
 }
 
@@ -49,8 +50,8 @@ type Placement struct {
 	Unplaced []Unplaced
 	// Price per hour of the new nodes, and a price that no choice of new nodes for their pods can undercut.
 	Price, Bound float64
-	// Deferred is how many pods wait for the next placement: there were more rules between pods than one takes on. Unplaced
-	// names them.
+	// Deferred is how many pods wait for the next placement: there were more rules between pods than one takes on.
+	// Unplaced names them.
 	Deferred int
 	// Truncated says that a search was brought to an end by its budget of steps: the nodes may be dearer than need be.
 	Truncated bool
@@ -63,7 +64,8 @@ type Placement struct {
 	// Faults are invariants that were found violated, and none if this package makes no mistake.
 	Faults []Fault
 
-	// helpRev is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it changes.
+	// helpRev is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it
+	// changes.
 	helpRev  uint64
 	hopeless map[string]Unplaced
 	// lastTurns say whose turn it is if not all pods can be looked at.
@@ -102,7 +104,8 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out.reuseHopeless(settings.LastPlacement, podSets)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
-	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets, usePreferences: !settings.IgnorePreferences, out: &out}
+	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets,
+		usePreferences: !settings.IgnorePreferences, out: &out}
 	fit.findHopeless()
 	fit.fitAll()
 	later = append(later, fit.takeOutUndecided()...)
@@ -167,8 +170,8 @@ func buyAll(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitt
 	return bins
 }
 
-// anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did, or pods that
-// wanted group that could not be had are given up, so that the group can go without them.
+// anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did,
+// or pods that wanted group that could not be had are given up, so that the group can go without them.
 func anotherRoundHelps(t *topologyCounts, podSets []*podSet, bought, dropped int) bool {
 	again := dropped > 0
 	for _, p := range podSets {
@@ -191,7 +194,8 @@ func (p *Placement) separateHostPods(bins []*openBin) []*openBin {
 		}
 		for _, ld := range b.contents {
 			for _, pod := range ld.pods {
-				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.hostState.Name, Claim: b.hostState.Claim, Later: true})
+				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.hostState.Name, Claim: b.hostState.Claim,
+					Later: true})
 			}
 		}
 		return true
@@ -233,7 +237,8 @@ func buyTiers(counts *topologyCounts, mk *market, podSets []*podSet, hosts *host
 	}
 	draft := counts.copyTo(&mk.scratchCounts, nil, nil)
 	draft.forNewNodes = true
-	a := &domainAssigner{counts: draft, market: mk, hostFit: hosts, allDomains: allDomains, usePreferences: hosts.usePreferences}
+	a := &domainAssigner{counts: draft, market: mk, hostFit: hosts, allDomains: allDomains,
+		usePreferences: hosts.usePreferences}
 	portions := a.assign(mk.keepConsistentGroups(makePodGroups(draft, mk, podSets)))
 	b := &itemBuilder{counts: draft, usePreferences: hosts.usePreferences, avoidTaints: mk.hasAvoidedTaints()}
 	items := b.items(portions)
@@ -260,5 +265,7 @@ func (it *packItem) remaining() int {
 
 // hasAvoidedTaints reports whether some pool has taints that pods should rather avoid.
 func (mk *market) hasAvoidedTaints() bool {
-	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return prefersElsewhere(nil, pm.pool.Template.Taints) })
+	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
+		return prefersElsewhere(nil, pm.pool.Template.Taints)
+	})
 }

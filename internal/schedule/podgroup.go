@@ -47,7 +47,8 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 			return false
 		}
 		// Whoever can't be placed anyway must not keep the volume from others.
-		return !mk.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) || !t.volumes.reserve(p.exclusive)
+		return !mk.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) ||
+			!t.volumes.reserve(p.exclusive)
 	})
 	for _, p := range podSets {
 		if t.needsSameNode(p) && !p.followsDaemon {
@@ -56,8 +57,8 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 			}
 		}
 	}
-	// Pods that need each other come first. Whoever could go with them or with others goes with them: were it elsewhere, they would
-	// have to follow it to where there may be no room.
+	// Pods that need each other come first. Whoever could go with them or with others goes with them: were it
+	// elsewhere, they would have to follow it to where there may be no room.
 	for _, founds := range []bool{true, false} {
 		for _, p := range podSets {
 			if follows[p] && !p.withoutGroup && !taken[p] && founds == t.isFirstOfGroup(p) {
@@ -70,7 +71,9 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 			out = append(out, &podGroup{members: []groupMember{{p, 1}}, units: n, need: p.class.Requests})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *podGroup) int { return comparePodSets(a.members[0].podSet, b.members[0].podSet) })
+	slices.SortStableFunc(out, func(a, b *podGroup) int {
+		return comparePodSets(a.members[0].podSet, b.members[0].podSet)
+	})
 	return out
 }
 
@@ -114,10 +117,12 @@ func (tc *topologyCounts) groupsAround(mk *market, p *podSet, podSets []*podSet,
 		return tc.mutualGroups(mk, p, podSets, taken)
 	}
 	for _, leader := range podSets {
-		if leader == p || taken[leader] || len(leader.pods) == 0 || tc.needsSameNode(leader) || !tc.mayJoin(p, leader) || len(leader.class.Unsupported) > 0 {
+		if leader == p || taken[leader] || len(leader.pods) == 0 || tc.needsSameNode(leader) ||
+			!tc.mayJoin(p, leader) || len(leader.class.Unsupported) > 0 {
 			continue
 		}
-		if out := tc.splitIntoGroups(mk, []groupMember{{leader, 1}, {p, 1}}, 1, p.placeableNow(), leader.placeableNow()); len(out) > 0 {
+		if out := tc.splitIntoGroups(mk, []groupMember{{leader, 1}, {p, 1}}, 1, p.placeableNow(),
+			leader.placeableNow()); len(out) > 0 {
 			taken[leader], taken[p] = true, true
 			return out
 		}
@@ -146,7 +151,8 @@ func (tc *topologyCounts) mutualGroups(mk *market, set *podSet, podSets []*podSe
 				}
 			}
 		}
-		if len(members) == 0 || members[len(members)-1].podSet != other || members[len(members)-1].count < len(other.pods) {
+		if len(members) == 0 || members[len(members)-1].podSet != other ||
+			members[len(members)-1].count < len(other.pods) {
 			other.lastConflict = &ruleConflict{rule: tc.hostAffinity(other)}
 		}
 	}
@@ -248,7 +254,8 @@ func (tc *topologyCounts) maxPerNode(members []groupMember, of int) int {
 			}
 		}
 		for _, id := range other.declared {
-			if _, chosen := slices.BinarySearch(p.selectedBy, id); chosen && i != of && tc.rules[id].rule.Kind == cluster.AntiAffinity {
+			if _, chosen := slices.BinarySearch(p.selectedBy, id); chosen && i != of &&
+				tc.rules[id].rule.Kind == cluster.AntiAffinity {
 				return 0
 			}
 		}

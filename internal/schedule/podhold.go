@@ -104,7 +104,8 @@ func remedy(c *cluster.Cause) string {
 	case cluster.CauseShrunk:
 		return "check the kubelet's reservations, or lower the pod's requests"
 	case cluster.CauseRoom:
-		return "check the pods on the node (DaemonSets of higher priority may preempt others), or lower the pod's requests"
+		return "check the pods on the node (DaemonSets of higher priority may preempt others), or lower the pod's " +
+			"requests"
 	case cluster.CausePort:
 		return "free the port on new nodes, or give the pod another port"
 	case cluster.CauseScheduler:

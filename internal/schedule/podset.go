@@ -124,7 +124,8 @@ type ruleMatcher struct {
 }
 
 func newRuleMatcher(s *cluster.Snapshot, rules []*cluster.Rule, asked int32) *ruleMatcher {
-	m := &ruleMatcher{s: s, rules: rules, byLabel: make(map[cluster.Label][]int32), matches: make(map[podLabelSet][]int32), pendingRules: asked, placedMatches: make(map[podLabelSet][]int32)}
+	m := &ruleMatcher{s: s, rules: rules, byLabel: make(map[cluster.Label][]int32),
+		matches: make(map[podLabelSet][]int32), pendingRules: asked, placedMatches: make(map[podLabelSet][]int32)}
 	for i, r := range rules {
 		m.indexRule(int32(i), r)
 	}
@@ -159,8 +160,8 @@ func (m *ruleMatcher) rulesSelecting(p *cluster.Pod) []int32 {
 	return m.lookup(m.matches, p, int32(len(m.rules)))
 }
 
-// pendingRulesSelecting lists the rules of pods that look for a place which count the pod, sorted: nothing depends on whom other
-// rules count of those that have a place.
+// pendingRulesSelecting lists the rules of pods that look for a place which count the pod, sorted: nothing depends on
+// whom other rules count of those that have a place.
 func (m *ruleMatcher) pendingRulesSelecting(p *cluster.Pod) []int32 {
 	if ids, known := m.matches[podLabelSetOf(p)]; known { // its pods may move, and all rules were looked at
 		n, _ := slices.BinarySearch(ids, m.pendingRules)

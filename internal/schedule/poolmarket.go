@@ -10,13 +10,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// poolMarket is one pool as a place to buy nodes: its offerings, what daemonsets leave of each, and what its limits leave.
+// poolMarket is one pool as a place to buy nodes: its offerings, what daemonsets leave of each, and what its limits
+// leave.
 type poolMarket struct {
 	number int // its place among all markets
 	names  *resource.Names
 	pool   *cluster.Pool
-	// fixedLabels are the labels that every node of the pool has; openRequirements are the pool's requirements on keys that neither the
-	// catalog nor the template decides: a node gets the value that its pods ask for.
+	// fixedLabels are the labels that every node of the pool has; openRequirements are the pool's requirements on keys
+	// that neither the catalog nor the template decides: a node gets the value that its pods ask for.
 	fixedLabels      cluster.Labels
 	openRequirements require.Set
 	// offered are the offerings that the pool's requirements allow; forSale those that are available and hold their
@@ -26,8 +27,8 @@ type poolMarket struct {
 	room []resource.Vector
 	// uniform says that all offerings of a type have the same room.
 	uniform bool
-	// daemonOfferings are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the DaemonSets that
-	// find room on no offering.
+	// daemonOfferings are where DaemonSets' pods may go, daemons those that room is kept for; omitted are the
+	// DaemonSets that find room on no offering.
 	daemonOfferings []daemonOfferings
 	daemons         []daemonOfferings
 	omitted         []OmittedDaemon
@@ -217,8 +218,8 @@ func (l *limitsLeft) charge(capacity resource.Vector, n int) {
 	l.used = l.used.Add(capacity.Times(int64(n)))
 }
 
-// matchTerms finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of the
-// market as an earlier one is left out: nobody would ever choose it.
+// matchTerms finds the alternatives of a term list in the market, those that can hold at all. One that asks the same of
+// the market as an earlier one is left out: nobody would ever choose it.
 func (pm *poolMarket) matchTerms(terms []require.Set) []termMatch {
 	var out []termMatch
 	for _, term := range terms {

@@ -50,7 +50,8 @@ func unusableReason(p *cluster.Pool) string {
 	case !p.NodeClass.Ready:
 		return "its NodeClass is not ready: " + p.NodeClass.Message
 	case p.InBackoff:
-		return "the cloud has refused its launches; the next try is at " + p.BackoffUntil.UTC().Format("15:04:05") + " UTC"
+		return "the cloud has refused its launches; the next try is at " + p.BackoffUntil.UTC().Format("15:04:05") +
+			" UTC"
 	case p.CatalogError != "":
 		return "its instance types are not known: " + p.CatalogError
 	}
@@ -90,7 +91,8 @@ func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
 	free := pm.missByPort(&out, p, sold)
 	allowed := pm.missByLimit(&out, free)
 	if p.lastConflict != nil && allowed.Any() {
-		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.countTypes(allowed), p.lastConflict.rule, p.lastConflict.inverse, p.lastConflict.undecided
+		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.countTypes(allowed), p.lastConflict.rule,
+			p.lastConflict.inverse, p.lastConflict.undecided
 		out.Unlabelled = !pm.hasLabel(p.lastConflict.rule.TopologyKey)
 		return out
 	}
@@ -200,8 +202,8 @@ func (pm *poolMarket) countTypes(rows require.Bits) int {
 	return n
 }
 
-// nearestMiss finds, among the offerings that are too small, the dimension in which even the largest falls short; if each
-// dimension is met by some offering, the one in which an offering with enough of everything else comes closest.
+// nearestMiss finds, among the offerings that are too small, the dimension in which even the largest falls short; if
+// each dimension is met by some offering, the one in which an offering with enough of everything else comes closest.
 func (pm *poolMarket) nearestMiss(out *PoolMiss, rows require.Bits, need resource.Vector) {
 	var best, alone resource.Vector
 	crowded, overdrawn := -1, int64(0)

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// NoTypesReason says why the pool's own requirements leave no instance type to buy, naming the requirement that leaves the
-// fewest by itself; it is empty if some are left.
+// NoTypesReason says why the pool's own requirements leave no instance type to buy, naming the requirement that leaves
+// the fewest by itself; it is empty if some are left.
 func NoTypesReason(p *cluster.Pool) string {
 	index := p.Catalog.Index()
 	wants := poolRequirements(p)
@@ -26,7 +26,8 @@ func NoTypesReason(p *cluster.Pool) string {
 	}
 	for _, e := range wants {
 		if left.Any() && e.MinValues > 0 && index.Knows(e.Key) && index.Spread(e.Key, left) < e.MinValues {
-			return fmt.Sprintf("minValues %d of %s can't be met: the requirements leave %d values", e.MinValues, e.Key, index.Spread(e.Key, left))
+			return fmt.Sprintf("minValues %d of %s can't be met: the requirements leave %d values", e.MinValues, e.Key,
+				index.Spread(e.Key, left))
 		}
 	}
 	switch {
@@ -42,7 +43,8 @@ func NoTypesReason(p *cluster.Pool) string {
 	if a, b, ok := excludingPair(index, wants); ok {
 		return fmt.Sprintf("no instance type has both %s %s and %s %s", a.Key, a.Values, b.Key, b.Values)
 	}
-	return fmt.Sprintf("the requirements together leave no instance type; %s %s leaves the fewest by itself", worst.Key, worst.Values)
+	return fmt.Sprintf("the requirements together leave no instance type; %s %s leaves the fewest by itself", worst.Key,
+		worst.Values)
 }
 
 // LimitsReason says which limit keeps the pool from making any node, also if it has none yet; it is empty if the limits
@@ -72,7 +74,8 @@ func LimitsReason(p *cluster.Pool, names *resource.Names) string {
 	}
 	for dim, set := range p.Limits.Set {
 		if set && least[dim] > p.Limits.Amount[dim] {
-			return fmt.Sprintf("spec.limits.%s is %s, and each instance type that the requirements leave has %s or more%s",
+			return fmt.Sprintf("spec.limits.%s is %s, and each instance type that the requirements leave has %s or "+
+				"more%s",
 				names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), resource.Format(dim, least[dim]), fix)
 		}
 	}
@@ -111,7 +114,8 @@ func leastUnder(p *cluster.Pool) (least resource.Vector, over bool) {
 func excludingPair(index *require.Index, wants require.Set) (a, b require.Entry, ok bool) {
 	for i, a := range wants {
 		for _, b := range wants[i+1:] {
-			if index.Knows(a.Key) && index.Knows(b.Key) && !index.Match(a.Key, a.Values).And(index.Match(b.Key, b.Values)).Any() {
+			if index.Knows(a.Key) && index.Knows(b.Key) && !index.Match(a.Key, a.Values).And(index.Match(b.Key,
+				b.Values)).Any() {
 				return a, b, true
 			}
 		}

@@ -49,7 +49,8 @@ func (ib *itemBuilder) preferencesOf(p *domainShare) *podPreferences {
 	}
 	l := ib.preferences[text.String()]
 	if l == nil {
-		l = &podPreferences{number: len(ib.preferenceList), preferences: class.Preferences, preferredDomains: p.preferredDomains}
+		l = &podPreferences{number: len(ib.preferenceList), preferences: class.Preferences,
+			preferredDomains: p.preferredDomains}
 		if ib.avoidTaints {
 			l.tolerations = class.Tolerations
 		}
@@ -73,7 +74,8 @@ type preferenceScores struct {
 }
 
 func newPreferenceScores(list []*podPreferences, avoid bool) *preferenceScores {
-	t := &preferenceScores{list: list, avoidTaints: avoid, sortNumbers: make(map[string]int32), sortsByMarket: make(map[*poolMarket][]int32)}
+	t := &preferenceScores{list: list, avoidTaints: avoid, sortNumbers: make(map[string]int32),
+		sortsByMarket: make(map[*poolMarket][]int32)}
 	keys := make(map[string]bool)
 	for _, l := range list {
 		for i := range l.preferences {
@@ -91,7 +93,8 @@ func newPreferenceScores(list []*podPreferences, avoid bool) *preferenceScores {
 	return t
 }
 
-// topologyKeysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog does not know.
+// topologyKeysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog
+// does not know.
 func (t *preferenceScores) keysOf(pm *poolMarket) []string {
 	var out []string
 	index := pm.pool.Catalog.Index()

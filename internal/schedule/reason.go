@@ -19,25 +19,26 @@ type Unplaced struct {
 	// TakenVolume is a volume that only one pod may use and another does.
 	TakenVolume string
 	Pools       []PoolMiss
-	// OtherPools is how many NodePools belong to other controllers, of which nobody here knows whether they give the pod a node.
+	// OtherPools is how many NodePools belong to other controllers, of which nobody here knows whether they give the
+	// pod a node.
 	OtherPools int
 }
 
-// PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that ruled
-// it out.
+// PoolMiss says why a pool could not give the pod a node. Each offering is counted once, under the first thing that
+// ruled it out.
 type PoolMiss struct {
 	Pool string
 	// NotUsable says that the pool takes no part at all, and why.
 	NotUsable string
 	// Taint that the pod does not tolerate.
 	Taint *cluster.Taint
-	// Label is the key that the pool itself rules out; Similar is one like it that the pool has, if it does not know this
-	// one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type.
+	// Label is the key that the pool itself rules out; Similar is one like it that the pool has, if it does not know
+	// this one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type.
 	Label, Similar, Wanted string
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
-	// Key is the label key that ruled out the most types; empty if no single one rules out any, as each of the pod's terms
-	// fails for a reason of its own. ByVolume says that only the pod's volumes ask something of it, or of Label;
+	// Key is the label key that ruled out the most types; empty if no single one rules out any, as each of the pod's
+	// terms fails for a reason of its own. ByVolume says that only the pod's volumes ask something of it, or of Label;
 	// Has are the values that the pool has of it. Resource, Need and Best tell the nearest miss of size.
 	Key        string
 	ByVolume   bool
@@ -51,8 +52,8 @@ type PoolMiss struct {
 	// Rule is the one between pods that left no domain; Inverse says that it is another pod's.
 	Rule    *cluster.Rule
 	Inverse bool
-	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of the
-	// pool has the label that the rule is about.
+	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of
+	// the pool has the label that the rule is about.
 	Waits, Unlabelled bool
 	// Advice is what people could do about types that have no capacity, in the cloud's words.
 	Advice string

@@ -11,9 +11,9 @@ const (
 	maxComparisons = 2_000_000
 )
 
-// WithinRuleBounds says which departures a search takes on, in the order given, beginning with the one at first. Each pod may have rules of
-// its own, and what they count is worked out for all of them: beyond a bound, departures whose pods would add more rules are left out.
-// Their pods count for the others as pods that run do.
+// WithinRuleBounds says which departures a search takes on, in the order given, beginning with the one at first. Each
+// pod may have rules of its own, and what they count is worked out for all of them: beyond a bound, departures whose
+// pods would add more rules are left out. Their pods count for the others as pods that run do.
 func WithinRuleBounds(s *cluster.Snapshot, settings Settings, departures []RemovableNode, first int) []bool {
 	out := make([]bool, len(departures))
 	b := &comparisonBudget{ruleBudget: newRuleBudget(!settings.IgnorePreferences), s: s}

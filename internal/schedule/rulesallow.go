@@ -34,7 +34,8 @@ func (tc *topologyCounts) allows(at []int32, p *podSet) (ruleConflict, bool) {
 	}
 	for _, id := range p.selectedBy {
 		t := &tc.rules[id]
-		if at[t.key] == undecidedDomain && t.required || t.rule.Kind == cluster.AntiAffinity && countAt(t.declaring, at[t.key]-t.firstDomain) > 0 {
+		if at[t.key] == undecidedDomain && t.required || t.rule.Kind == cluster.AntiAffinity &&
+			countAt(t.declaring, at[t.key]-t.firstDomain) > 0 {
 			return ruleConflict{rule: t.rule, inverse: true}, false
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// What one placement takes on of rules between pods. Each class may have rules of its own, and whoever may create pods may create
-// classes: the work grows with the square of rules that look at pods of any label. Pods beyond these bounds wait for the next
-// placement, whoever asks for less first. Nobody else is held up by them.
+// What one placement takes on of rules between pods. Each class may have rules of its own, and whoever may create pods
+// may create classes: the work grows with the square of rules that look at pods of any label. Pods beyond these bounds
+// wait for the next placement, whoever asks for less first. Nobody else is held up by them.
 const (
 	// mostWide bounds the rules that name no label which the pods they look at must have.
 	mostWide = 128
@@ -30,12 +30,13 @@ type classDemand struct {
 	hasSeat bool // a node is on its way for its pods
 }
 
-// lastTurns are the classes that were taken on last, of those that come first and of those that come last. Whoever has to wait comes
-// next.
+// lastTurns are the classes that were taken on last, of those that come first and of those that come last. Whoever has
+// to wait comes next.
 type lastTurns struct{ modest, others string }
 
 // selectPending tells the pods that are looked at now from those that wait for the next placement.
-func selectPending(s *cluster.Snapshot, pending []*cluster.Pod, usePreferences bool, before *Placement) (now, later []*cluster.Pod, next lastTurns) {
+func selectPending(s *cluster.Snapshot, pending []*cluster.Pod, usePreferences bool, before *Placement) (now,
+	later []*cluster.Pod, next lastTurns) {
 	if fewRules(pending, usePreferences) {
 		return pending, nil, lastTurns{}
 	}
@@ -72,7 +73,8 @@ func selectPending(s *cluster.Snapshot, pending []*cluster.Pod, usePreferences b
 // modest reports whether a class asks for no more than most do.
 func (a *classDemand) modest() bool { return a.wide == 0 && a.rules <= modest }
 
-// turnAfter says who comes first: classes whose nodes are on their way, modest ones, and then the others, each one after the other.
+// turnAfter says who comes first: classes whose nodes are on their way, modest ones, and then the others, each one
+// after the other.
 func (a *classDemand) turnAfter(last lastTurns) int {
 	switch {
 	case a.hasSeat:

@@ -74,7 +74,8 @@ func (tc *topologyCounts) countsForSpread(s *spreadCounts, at []int32, h *cluste
 		}
 	}
 	rule := tc.rules[s.rule].rule
-	if own := s.class.OwnOrAllTerms(); !rule.AnyNode && !allowAnyNode(own) && !h.Meets(own) && !(h.Undecided && h.MayMeet(own)) {
+	if own := s.class.OwnOrAllTerms(); !rule.AnyNode && !allowAnyNode(own) && !h.Meets(own) &&
+		!(h.Undecided && h.MayMeet(own)) {
 		return false // a node to come counts if it may turn out to: then its domain is not taken for empty
 	}
 	if rule.HonorTaints {

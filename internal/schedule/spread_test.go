@@ -12,23 +12,28 @@ import (
 
 // Spreads over two keys at once leave nobody behind, and the counts hold in both.
 func TestSpreadOverTwoKeys(t *testing.T) {
-	selector := []cluster.Selector{{Namespaces: []string{"default"}, Labels: require.Set{}.With("app", require.Only("web"))}}
+	selector := []cluster.Selector{{Namespaces: []string{"default"}, Labels: require.Set{}.With("app",
+		require.Only("web"))}}
 	for _, other := range []string{cluster.CapacityTypeLabel, "family"} {
 		for _, n := range []int{7, 100, 1000} {
-			class := &cluster.PodClass{Key: "web", Terms: []require.Set{nil}, Requests: resource.Vector{resource.CPU: 500, resource.Memory: 1 << 30, resource.Pods: 1}}
+			class := &cluster.PodClass{Key: "web", Terms: []require.Set{nil},
+				Requests: resource.Vector{resource.CPU: 500, resource.Memory: 1 << 30, resource.Pods: 1}}
 			for _, key := range []string{other, cluster.ZoneLabel} {
-				class.Rules = append(class.Rules, &cluster.Rule{Key: "spread " + key, Kind: cluster.Spread, TopologyKey: key, MaxSkew: 1, Selectors: selector})
+				class.Rules = append(class.Rules, &cluster.Rule{Key: "spread " + key, Kind: cluster.Spread,
+					TopologyKey: key, MaxSkew: 1, Selectors: selector})
 			}
 			s := &cluster.Snapshot{Names: &resource.Names{}, Pools: []*cluster.Pool{{
 				Name: "pool", NodeClass: cluster.NodeClassState{Ready: true}, Catalog: largeCatalog()}}}
 			labels := cluster.LabelsOf(map[string]string{"app": "web"})
 			for i := range n {
 				name := fmt.Sprintf("pod-%04d", i)
-				s.Pods = append(s.Pods, &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: class, Labels: labels, Unschedulable: true})
+				s.Pods = append(s.Pods, &cluster.Pod{UID: name, Name: name, Namespace: "default", Class: class,
+					Labels: labels, Unschedulable: true})
 			}
 			got := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 			if len(got.Unplaced) > 0 {
-				t.Errorf("%d pods over %s and zone: %d are left, the first: %s", n, other, len(got.Unplaced), got.Unplaced[0].String())
+				t.Errorf("%d pods over %s and zone: %d are left, the first: %s", n, other, len(got.Unplaced),
+					got.Unplaced[0].String())
 			}
 			for _, key := range []string{other, cluster.ZoneLabel} {
 				counts := make(map[string]int)

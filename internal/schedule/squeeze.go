@@ -43,7 +43,8 @@ func (mk *market) requireDaemons(which daemonRoomRule) {
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
 // their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
 // node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
-func (p *Placement) squeeze(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter, bins []*openBin) ([]*openBin, bool) {
+func (p *Placement) squeeze(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter,
+	bins []*openBin) ([]*openBin, bool) {
 	podSets = mk.overrunPodSets(podSets)
 	if len(podSets) == 0 {
 		return bins, false
@@ -110,7 +111,8 @@ func (mk *market) groupByPreemptors(podSets []*podSet) [][]*podSet {
 	var groups [][]*podSet
 	last := -1
 	for _, p := range podSets {
-		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.class.Priority, func(d *cluster.Daemon, priority int32) int {
+		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.class.Priority, func(d *cluster.Daemon,
+			priority int32) int {
 			if d.Class.Priority > priority {
 				return -1
 			}
@@ -159,8 +161,9 @@ func (mk *market) overrunPodSets(podSets []*podSet) []*podSet {
 	})
 }
 
-// isOverrunByDaemons reports whether DaemonSets leave a pod of the class too little on every offering that would hold it without
-// them, and take more than half of something that it lacks there. helps says whether there is such an offering at all.
+// isOverrunByDaemons reports whether DaemonSets leave a pod of the class too little on every offering that would hold
+// it without them, and take more than half of something that it lacks there. helps says whether there is such an
+// offering at all.
 func (pm *poolMarket) isOverrunByDaemons(class *cluster.PodClass) (overrun, helps bool) {
 	if _, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
 		return true, false

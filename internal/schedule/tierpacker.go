@@ -33,7 +33,8 @@ type poolOffering struct {
 // newTierPacker writes the items and the tier down as a problem of packing.
 func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
 	t := &tierPacker{tier: tier, items: items, preferences: preferences, market: mk,
-		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int), reservations: make(map[string]int)}
+		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int),
+		reservations: make(map[string]int)}
 	t.offerings, t.problem.BinTypes = mk.scratchOfferings[:0], mk.scratchBinTypes[:0]
 	mk.scratchOfferings, mk.scratchBinTypes = nil, nil // until they are given back
 	for _, it := range items {
@@ -56,7 +57,9 @@ func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preference
 		t.problem.FeasibleSets = append(t.problem.FeasibleSets, bits)
 	}
 	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), mk.brief
-	if !mk.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool { return pm.firstMinValuesKey() != "" }) {
+	if !mk.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool {
+		return pm.firstMinValuesKey() != ""
+	}) {
 		t.problem.Suits = t.meetsMinValues
 	}
 	t.problem.Items = make([]pack.Item, len(items))
@@ -118,10 +121,12 @@ func (t *tierPacker) addBinTypes(shelf int, pm *poolMarket) {
 		if o.Type != kind {
 			first, kind = len(t.offerings), o.Type
 		}
-		offer := pack.BinType{Price: o.Price, Room: pm.room[i], Limit: shelf, Charge: pm.pool.Catalog.Types[o.Type].Capacity, Reservation: t.numberReservation(o)}
+		offer := pack.BinType{Price: o.Price, Room: pm.room[i], Limit: shelf,
+			Charge: pm.pool.Catalog.Types[o.Type].Capacity, Reservation: t.numberReservation(o)}
 		twin := -1
 		for j := first; j < len(t.offerings); j++ {
-			if t.problem.BinTypes[j].Reservation == offer.Reservation && t.problem.BinTypes[j].Room == offer.Room && t.isIndistinguishable(pm, i, t.offerings[j].index) {
+			if t.problem.BinTypes[j].Reservation == offer.Reservation && t.problem.BinTypes[j].Room == offer.Room &&
+				t.isIndistinguishable(pm, i, t.offerings[j].index) {
 				twin = j
 				break
 			}
@@ -131,7 +136,8 @@ func (t *tierPacker) addBinTypes(shelf int, pm *poolMarket) {
 			if len(t.problem.BinTypes) == cap(t.problem.BinTypes) {
 				t.growBinTypes(wanted.Count())
 			}
-			t.offerings, t.problem.BinTypes = append(t.offerings, poolOffering{pm, i}), append(t.problem.BinTypes, offer)
+			t.offerings, t.problem.BinTypes = append(t.offerings, poolOffering{pm, i}),
+				append(t.problem.BinTypes, offer)
 		case o.Price < t.problem.BinTypes[twin].Price:
 			t.offerings[twin], t.problem.BinTypes[twin] = poolOffering{pm, i}, offer
 		}
@@ -257,7 +263,8 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 		}
 		take := min(n, p.units)
 		for _, member := range p.group.members {
-			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.takePods(member.count * take), p.feasible})
+			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.takePods(member.count * take),
+				p.feasible})
 		}
 		p.units -= take
 		p.group.units -= take

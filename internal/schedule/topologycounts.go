@@ -13,7 +13,8 @@ const (
 	newDomain       int32 = -3 // a domain of its own, empty so far: the hostname of a node to come
 )
 
-// topologyCounts counts pods by rule and domain, as kube-scheduler does. A placement only ever adds; a stage takes away, too.
+// topologyCounts counts pods by rule and domain, as kube-scheduler does. A placement only ever adds; a stage takes
+// away, too.
 type topologyCounts struct {
 	s       *cluster.Snapshot
 	matcher *ruleMatcher
@@ -70,7 +71,8 @@ type position struct {
 
 // newTopologyCounts collects the rules of the pods that look for a place, and the anti-affinity of those that have one.
 func newTopologyCounts(s *cluster.Snapshot, pending []*cluster.Pod, usePreferences bool) *topologyCounts {
-	tc := &topologyCounts{s: s, spreadIndex: make(map[spreadKey]int32), byRule: make(map[string]int32), byKey: make(map[string]int32), volumes: newVolumeUse(s.Pods)}
+	tc := &topologyCounts{s: s, spreadIndex: make(map[spreadKey]int32), byRule: make(map[string]int32),
+		byKey: make(map[string]int32), volumes: newVolumeUse(s.Pods)}
 	seen := make(map[*cluster.PodClass]bool)
 	var rules []*cluster.Rule
 	add := func(r *cluster.Rule, pending, required bool) {
@@ -113,7 +115,8 @@ func newTopologyCounts(s *cluster.Snapshot, pending []*cluster.Pod, usePreferenc
 	for _, p := range pending {
 		for _, handle := range p.UnboundClaims {
 			if tc.volumes.unboundUsers[handle] > 1 {
-				add(&cluster.Rule{Key: unboundVolumeRule(handle), Kind: cluster.Affinity, TopologyKey: cluster.ZoneLabel}, true, true)
+				add(&cluster.Rule{Key: unboundVolumeRule(handle), Kind: cluster.Affinity,
+					TopologyKey: cluster.ZoneLabel}, true, true)
 			}
 		}
 	}
@@ -155,7 +158,8 @@ func (tc *topologyCounts) keyIndex(name string) int32 {
 	}
 	n := int32(len(tc.keys))
 	tc.byKey[name] = n
-	tc.keys = append(tc.keys, topologyKey{label: name, isHostname: name == cluster.HostnameLabel, numbers: make(map[string]int32)})
+	tc.keys = append(tc.keys, topologyKey{label: name, isHostname: name == cluster.HostnameLabel,
+		numbers: make(map[string]int32)})
 	return n
 }
 
@@ -231,7 +235,8 @@ func countAt(list []int32, domain int32) int32 {
 	return list[domain]
 }
 
-// addAt adds to a domain's count. The list gets room for all domains at once: to grow with each would copy it again and again.
+// addAt adds to a domain's count. The list gets room for all domains at once: to grow with each would copy it again and
+// again.
 func addAt(list []int32, domain, n int32, domains int) []int32 {
 	if grow := int(domain) + 1 - len(list); grow > 0 {
 		list = resize(slices.Grow(list, max(grow, domains-len(list))), int(domain)+1)
@@ -250,7 +255,8 @@ func (tc *topologyCounts) addToRules(at []int32, counts []bool, carries, counted
 	for _, id := range carries {
 		t := &tc.rules[id]
 		if t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
-			t.declaring = addAt(t.declaring, at[t.key]-t.firstDomain, int32(n), len(tc.keys[t.key].names)-int(t.firstDomain))
+			t.declaring = addAt(t.declaring, at[t.key]-t.firstDomain, int32(n),
+				len(tc.keys[t.key].names)-int(t.firstDomain))
 		}
 		if at[t.key] == undecidedDomain && t.required && !tc.forNewNodes {
 			t.undecided += n

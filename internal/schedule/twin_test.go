@@ -19,8 +19,8 @@ const (
 	averageGap = 0.008
 )
 
-// The twin tries every way to put up to six pods on nodes of up to four types. Our price is never below its price, since
-// that would mean a node beyond its size, and not far above.
+// The twin tries every way to put up to six pods on nodes of up to four types. Our price is never below its price,
+// since that would mean a node beyond its size, and not far above.
 func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 	sum, worst, worstSeed, optimal, counted := 0.0, 0.0, int64(0), 0, 0
 	for seed := range int64(600) {
@@ -53,12 +53,14 @@ func TestPriceAgainstExhaustiveTwin(t *testing.T) {
 		}
 	}
 	average := sum / float64(counted)
-	t.Logf("%d markets: %d optimal, on average %.2f%% above the optimum, at worst %.1f%% (seed %d)", counted, optimal, 100*average, 100*worst, worstSeed)
+	t.Logf("%d markets: %d optimal, on average %.2f%% above the optimum, at worst %.1f%% (seed %d)", counted, optimal,
+		100*average, 100*worst, worstSeed)
 	if counted < 500 {
 		t.Errorf("only %d markets had something to place", counted)
 	}
 	if worst > worstGap || average > averageGap {
-		t.Errorf("worse than it was: worst %.3f (bound %.3f), average %.4f (bound %.4f)", worst, worstGap, average, averageGap)
+		t.Errorf("worse than it was: worst %.3f (bound %.3f), average %.4f (bound %.4f)", worst, worstGap, average,
+			averageGap)
 	}
 }
 
@@ -75,7 +77,8 @@ func smallMarket(r *rand.Rand) *cluster.Snapshot {
 		types = append(types, kind)
 		size := float64(kind.Capacity[resource.CPU])/1000 + float64(kind.Capacity[resource.Memory]>>30)/4
 		offerings = append(offerings, cluster.Offering{
-			Type: i, Zone: "a", CapacityType: "spot", Available: true, Price: math.Round(size*(0.5+r.Float64())*100) / 100,
+			Type: i, Zone: "a", CapacityType: "spot", Available: true,
+			Price: math.Round(size*(0.5+r.Float64())*100) / 100,
 			Labels: cluster.LabelsOf(map[string]string{cluster.InstanceTypeLabel: kind.Name, cluster.ZoneLabel: "a",
 				cluster.CapacityTypeLabel: "spot", "arch": []string{"amd64", "arm64"}[r.Intn(2)]}),
 		})
@@ -94,7 +97,8 @@ func smallMarket(r *rand.Rand) *cluster.Snapshot {
 		Name: "pool", NodeClass: cluster.NodeClassState{Ready: true}, Catalog: cluster.NewCatalog(types, offerings)}}}
 	for i := range 1 + r.Intn(6) {
 		name := fmt.Sprint("pod", i)
-		s.Pods = append(s.Pods, &cluster.Pod{UID: name, Name: name, Class: classes[r.Intn(len(classes))], Unschedulable: true})
+		s.Pods = append(s.Pods, &cluster.Pod{UID: name, Name: name, Class: classes[r.Intn(len(classes))],
+			Unschedulable: true})
 	}
 	return s.Seal()
 }

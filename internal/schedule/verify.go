@@ -35,7 +35,8 @@ func (tc *topologyCounts) copyTo(out *topologyCounts, rules, spreads []bool) *to
 	}
 	out.rules = resize(old.rules, len(tc.rules))
 	for i := range tc.rules {
-		t, match, carry, from := &tc.rules[i], out.rules[i].selected[:0], out.rules[i].declaring[:0], tc.rules[i].firstDomain
+		t, match, carry, from := &tc.rules[i], out.rules[i].selected[:0], out.rules[i].declaring[:0],
+			tc.rules[i].firstDomain
 		switch {
 		case rules == nil || rules[i] && !(t.rule.Kind == cluster.AntiAffinity && tc.keys[t.key].isHostname):
 			match, carry = append(match, t.selected...), append(carry, t.declaring...)
@@ -185,8 +186,8 @@ func isFull(bins []*openBin, in [][]int, b contentRef) bool {
 	return in[b.bin][b.content] == len(bins[b.bin].contents[b.content].pods)
 }
 
-// placeContent lets the load's pods in if the rules allow it: all at once if they have none, else as many as the rules allow, and
-// one at a time where they are spread, so that none of the places is used up before the others.
+// placeContent lets the load's pods in if the rules allow it: all at once if they have none, else as many as the rules
+// allow, and one at a time where they are spread, so that none of the places is used up before the others.
 func (tc *topologyCounts) placeContent(pos *position, ld *binContent, in *int) (progress bool) {
 	for *in < len(ld.pods) {
 		n := 1
@@ -267,7 +268,8 @@ func (ob *openBin) asHost(name string) cluster.Host {
 	})
 }
 
-// addPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the launch decides.
+// addPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the
+// launch decides.
 func (tc *topologyCounts) addPossibleDomains(b *openBin, h *cluster.Host, pos *position) {
 	for i := range tc.spreads {
 		s := &tc.spreads[i]

@@ -14,8 +14,8 @@ type RemovableNode struct {
 	Pods []*cluster.Pod
 }
 
-// WhatIf is a cluster that was taken in once, so that many what-ifs about nodes that go can be played on it: each costs what
-// it touches, not what the cluster has. Pods move by the same rules as in a placement.
+// WhatIf is a cluster that was taken in once, so that many what-ifs about nodes that go can be played on it: each costs
+// what it touches, not what the cluster has. Pods move by the same rules as in a placement.
 //
 // A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
 type WhatIf struct {
@@ -82,16 +82,19 @@ type movingBatch struct {
 	pods []*cluster.Pod
 }
 
-// NewWhatIf takes the cluster in. Pods of the overlay that look for a place are given one before anybody moves, where there is
-// one. open says which hosts may be given pods that move.
-func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode, open func(*cluster.Host) bool) *WhatIf {
+// NewWhatIf takes the cluster in. Pods of the overlay that look for a place are given one before anybody moves, where
+// there is one. open says which hosts may be given pods that move.
+func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode,
+	open func(*cluster.Host) bool) *WhatIf {
 	pending := o.Pending()
 	all := pending[:len(pending):len(pending)]
 	for i := range departures {
 		all = append(all, departures[i].Pods...)
 	}
-	w := &WhatIf{counts: newTopologyCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base, settings.RelaxMinValues),
-		usePreferences: !settings.IgnorePreferences, trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
+	w := &WhatIf{counts: newTopologyCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base,
+		settings.RelaxMinValues),
+		usePreferences: !settings.IgnorePreferences, trees: make(map[string]*targetTree),
+		promisedHosts: make(map[string]bool)}
 	sorter := newPodSetBuilder(w.counts)
 	for _, p := range pending {
 		set := sorter.podSetOf(p)
@@ -105,7 +108,8 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	addHosts(w.counts, o.LeavingHosts())
 	w.counts.markDaemonFollowers(w.market, sorter.podSets)
 	var settled Placement
-	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, usePreferences: w.usePreferences, out: &settled}).fitAll()
+	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, usePreferences: w.usePreferences,
+		out: &settled}).fitAll()
 	for i := range settled.Assigned {
 		w.promisedHosts[settled.Assigned[i].Host] = true
 	}
@@ -198,7 +202,8 @@ func (w *WhatIf) computeWorth() {
 				if at, known = byKey[key]; !known {
 					at = len(items)
 					byKey[key] = at
-					items = append(items, &packItem{feasible: where, anyDomain: where, Item: pack.Item{Need: b.class.Requests}})
+					items = append(items, &packItem{feasible: where, anyDomain: where,
+						Item: pack.Item{Need: b.class.Requests}})
 				}
 				of[b.movingPods] = at
 			}
@@ -248,7 +253,8 @@ func (w *WhatIf) Steps() int { return w.steps }
 // manyRules is from how many rules on that concern a pod its rules count as work. Ordinary pods have a few.
 const manyRules = 64
 
-// RuleSteps is how many rules are looked at when the departure's pods with very many rules are put somewhere, once each.
+// RuleSteps is how many rules are looked at when the departure's pods with very many rules are put somewhere, once
+// each.
 func (w *WhatIf) RuleSteps(i int) int {
 	sum := 0
 	for _, b := range w.departing[i].pods {
@@ -281,8 +287,8 @@ func worthOf(list []movingBatch) float64 {
 // StuckPod is a pod of the departure that can't be moved at all, or nil.
 func (w *WhatIf) StuckPod(i int) *cluster.Pod { return w.departing[i].stuckPod }
 
-// IsPromised reports whether pods that look for a place were given one on the departure's node: they are not among those that it takes
-// along, and would be left with nowhere to go.
+// IsPromised reports whether pods that look for a place were given one on the departure's node: they are not among
+// those that it takes along, and would be left with nowhere to go.
 func (w *WhatIf) IsPromised(i int) bool {
 	return w.departing[i].node != nil && w.promisedHosts[w.departing[i].node.Name]
 }

@@ -8,8 +8,8 @@ import (
 // mostRankings bounds how many rankings of types are kept from one what-if to the next.
 const mostRankings = 64
 
-// Buy finds the cheapest new nodes for those who have found no room; ok is false if some can't be had any. A brief look takes a
-// fraction of the time and may miss the cheapest by a few percent.
+// Buy finds the cheapest new nodes for those who have found no room; ok is false if some can't be had any. A brief look
+// takes a fraction of the time and may miss the cheapest by a few percent.
 func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
 	w.market.brief = brief
 	var podSets []*podSet

@@ -45,9 +45,12 @@ func (w *WhatIf) Remove(departures ...int) bool {
 	return len(w.withoutRoom) == 0
 }
 
-// RemoveFully is Leave for a single departure of which all pods must find room: it gives up as soon as that is out of the question.
+// RemoveFully is Leave for a single departure of which all pods must find room: it gives up as soon as that is out of
+// the question.
 func (w *WhatIf) RemoveFully(departure int) bool {
-	if slices.ContainsFunc(w.departing[departure].allPods(), func(b movingBatch) bool { return w.isFull(b.movingPods) }) {
+	if slices.ContainsFunc(w.departing[departure].allPods(), func(b movingBatch) bool {
+		return w.isFull(b.movingPods)
+	}) {
 		return false
 	}
 	w.takePods([]int{departure})
@@ -72,7 +75,8 @@ func (w *WhatIf) RemoveFully(departure int) bool {
 // takePods empties departures; st.rest is then who was there.
 func (w *WhatIf) takePods(departures []int) {
 	w.withoutRoom = w.withoutRoom[:0]
-	for _, i := range departures { // asked before anything moves: rooms only ever shrink, so that a no holds from then on
+	for _, i := range departures {
+		// asked before anything moves: rooms only ever shrink, so that a no holds from then on
 		for _, b := range w.departing[i].allPods() {
 			w.isFull(b.movingPods)
 		}
@@ -240,7 +244,8 @@ func (w *WhatIf) Commit() []Assignment {
 }
 
 func (w *WhatIf) clearLog() {
-	w.undoLog, w.assigned, w.withoutRoom, w.newBins, w.supplyBefore = w.undoLog[:0], w.assigned[:0], w.withoutRoom[:0], nil, nil
+	w.undoLog, w.assigned, w.withoutRoom, w.newBins, w.supplyBefore = w.undoLog[:0], w.assigned[:0],
+		w.withoutRoom[:0], nil, nil
 }
 
 // supplyState is what limits and reservations leave.

@@ -19,8 +19,8 @@ const (
 	NotAlone  NoSwapReason = "NotAlone"  // the pods may not all be together there
 )
 
-// BuyOne finds one new node, below the price, that takes all who have found no room; why says what keeps it from that. It is
-// quicker than Buy and asks less: they may not need one another more than they did where they were, so it is for
+// BuyOne finds one new node, below the price, that takes all who have found no room; why says what keeps it from that.
+// It is quicker than Buy and asks less: they may not need one another more than they did where they were, so it is for
 // pods of one node.
 //
 // price is what the cheapest node would cost that has room for them, +Inf if there is none.
@@ -68,11 +68,14 @@ func (w *WhatIf) hasDomainRules() bool {
 			return t.required && !w.counts.keys[t.key].isHostname
 		})
 	}
-	return len(w.counts.daemonRules) > 0 || slices.ContainsFunc(w.withoutRoom, func(b movingBatch) bool { return tells(b.declared) || tells(b.selectedBy) })
+	return len(w.counts.daemonRules) > 0 || slices.ContainsFunc(w.withoutRoom, func(b movingBatch) bool {
+		return tells(b.declared) || tells(b.selectedBy)
+	})
 }
 
 // cheapestFor finds the cheapest offering of the first tier that has one for all the feasible sets together.
-func (mk *market) cheapestFor(sets []*feasibleSet, content *resource.Vector) (best *poolMarket, row int, price float64) {
+func (mk *market) cheapestFor(sets []*feasibleSet, content *resource.Vector) (best *poolMarket, row int,
+	price float64) {
 	price = math.Inf(1)
 	for _, tier := range mk.tiers {
 		for _, pm := range tier {

@@ -57,7 +57,9 @@ func TestStageForgetsWhatIsUndone(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s, departures := settled(r, catalog, 300)
 		fresh := func() *schedule.WhatIf {
-			w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool { return true })
+			w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
+				return true
+			})
 			order := make([]int, len(departures))
 			for i := range order {
 				order[i] = i
@@ -91,7 +93,9 @@ func guests(w *schedule.WhatIf, i int) (n int) {
 // Departures that are kept one after the other leave every pod on one node, and no node with more than it holds.
 func TestStageKeepsCount(t *testing.T) {
 	s, departures := settled(rand.New(rand.NewPCG(1, 4)), largeCatalog(), 400)
-	w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool { return true })
+	w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
+		return true
+	})
 	order := make([]int, len(departures))
 	for i := range order {
 		order[i] = i
@@ -109,7 +113,8 @@ func TestStageKeepsCount(t *testing.T) {
 		}
 		moved := w.Commit()
 		if len(moved) != len(departures[i].Pods) {
-			t.Errorf("%s has %d pods and %d of them get a place", departures[i].Host, len(departures[i].Pods), len(moved))
+			t.Errorf("%s has %d pods and %d of them get a place", departures[i].Host, len(departures[i].Pods),
+				len(moved))
 		}
 		gone[departures[i].Host] = true
 		left++

@@ -98,8 +98,8 @@ func (t *targetTree) hasRoom(treeNode int, need []int64) bool {
 	return true
 }
 
-// SetOrder says in which order departures are thought to go, the first first: pods that move fill the nodes that are to stay
-// before those that may go, and of these the last to go first.
+// SetOrder says in which order departures are thought to go, the first first: pods that move fill the nodes that are to
+// stay before those that may go, and of these the last to go first.
 func (w *WhatIf) SetOrder(order []int) {
 	for _, target := range w.targets {
 		target.fillOrder, target.treeLeaves = 0, nil

@@ -30,7 +30,8 @@ func TestRosterFindsTheFirstWithRoom(t *testing.T) {
 			need, from := []int64{int64(r.IntN(9)), int64(r.IntN(9))}, r.IntN(len(list)+1)
 			want := -1
 			for j := from; j < len(list) && want < 0; j++ {
-				if target := list[j]; !target.removed && max(target.Free[resource.CPU], 0) >= need[0] && max(target.Free[resource.Memory], 0) >= need[1] {
+				if target := list[j]; !target.removed && max(target.Free[resource.CPU], 0) >= need[0] &&
+					max(target.Free[resource.Memory], 0) >= need[1] {
 					want = j
 				}
 			}

@@ -11,15 +11,15 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// adversary is somebody who does what nobody should: by mistake, by a bad script, or on purpose. Each undoes it when the storm
-// is over, so that the cluster can come to rest.
+// adversary is somebody who does what nobody should: by mistake, by a bad script, or on purpose. Each undoes it when
+// the storm is over, so that the cluster can come to rest.
 type adversary struct {
 	name string
 	do   func()
 }
 
-// adversaries are all of them. The first kind is about nodes and claims, the second about what is read, the third about what is
-// written into objects.
+// adversaries are all of them. The first kind is about nodes and claims, the second about what is read, the third about
+// what is written into objects.
 func (s *Sim) adversaries() []adversary {
 	return []adversary{
 		{name: "impostor node", do: s.impostor},
@@ -48,7 +48,8 @@ func (s *Sim) adversaries() []adversary {
 // foes is what adversaries remember.
 type foes struct {
 	dice *rand.Rand // their own, so that a seed without them plays as before
-	// false are Nodes that they have made, held are objects with their finalizer, and undo takes back what else they did.
+	// false are Nodes that they have made, held are objects with their finalizer, and undo takes back what else they
+	// did.
 	false  []string
 	undo   []func()
 	count  int
@@ -128,7 +129,9 @@ func (s *Sim) letGo(k kind, key string) {
 	}
 	s.trace.note("someone: lets go of %s %s", k, obj.GetName())
 	next := obj.DeepCopyObject().(client.Object)
-	next.SetFinalizers(slices.DeleteFunc(slices.Clone(next.GetFinalizers()), func(f string) bool { return f == foreignFinalizer }))
+	next.SetFinalizers(slices.DeleteFunc(slices.Clone(next.GetFinalizers()), func(f string) bool {
+		return f == foreignFinalizer
+	}))
 	s.store.write(next)
 	if pod, ok := next.(*corev1.Pod); ok && pod.DeletionTimestamp != nil && isDone(pod) {
 		s.store.remove(pod)
@@ -147,7 +150,8 @@ func (s *Sim) finish(pod *corev1.Pod) {
 // dropFinalizers is somebody who takes the program's finalizer off an object that lives on.
 func (s *Sim) dropFinalizers(k kind) {
 	obj := s.any(k)
-	if obj == nil || obj.GetDeletionTimestamp() != nil || !slices.Contains(obj.GetFinalizers(), v1.TerminationFinalizer) {
+	if obj == nil || obj.GetDeletionTimestamp() != nil || !slices.Contains(obj.GetFinalizers(),
+		v1.TerminationFinalizer) {
 		return
 	}
 	s.trace.note("someone: takes the finalizer off %s %s", k, obj.GetName())
@@ -162,7 +166,8 @@ func (s *Sim) relabelNode() {
 	if !ok {
 		return
 	}
-	key := pick(s.clock, []string{v1.NodePoolLabelKey, corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey,
+	key := pick(s.clock, []string{v1.NodePoolLabelKey, corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone,
+		v1.CapacityTypeLabelKey,
 		v1.NodeClassLabelKey(classGroup, classKind)})
 	old, had := node.Labels[key]
 	if !had {
@@ -187,7 +192,8 @@ func (s *Sim) relabelClaim() {
 	if !ok {
 		return
 	}
-	key := pick(s.clock, []string{v1.NodePoolLabelKey, corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone, v1.CapacityTypeLabelKey})
+	key := pick(s.clock, []string{v1.NodePoolLabelKey, corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone,
+		v1.CapacityTypeLabelKey})
 	old, had := claim.Labels[key]
 	if !had {
 		return

@@ -53,8 +53,9 @@ const (
 	asTold = time.Second
 )
 
-// givingUp: a replica deletes a claim because something has taken too long, or because its life is over. By the true clock that must
-// be so: otherwise a replica whose clock is wrong would give up each node as it comes, and make another in its place.
+// givingUp: a replica deletes a claim because something has taken too long, or because its life is over. By the true
+// clock that must be so: otherwise a replica whose clock is wrong would give up each node as it comes, and make another
+// in its place.
 func (j *judge) givingUp(r *replica, claim *v1.NodeClaim) {
 	if r.current == nil {
 		return
@@ -86,6 +87,7 @@ func (j *judge) givingUp(r *replica, claim *v1.NodeClaim) {
 		return
 	}
 	if j.asks(neverEarly); j.sim.clock.now.Before(since.Add(after - asTold)) {
-		j.sim.fail(neverEarly, "%s gives up %s (%s) after %s, and it has %s", r, claim.Name, c.Reason, j.sim.clock.now.Sub(since).Round(time.Millisecond), after)
+		j.sim.fail(neverEarly, "%s gives up %s (%s) after %s, and it has %s", r, claim.Name, c.Reason,
+			j.sim.clock.now.Sub(since).Round(time.Millisecond), after)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 )
 
-// impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything that is
-// written on it. It is deleted after a while.
+// impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything
+// that is written on it. It is deleted after a while.
 func (s *Sim) impostor() {
 	node, ok := s.any(nodes).(*corev1.Node)
 	if !ok || node.DeletionTimestamp != nil {
@@ -26,7 +26,8 @@ func (s *Sim) impostor() {
 	}
 	s.foes.count++
 	name := fmt.Sprintf("impostor-%d", s.foes.count)
-	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels), Annotations: maps.Clone(node.Annotations)}}
+	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels),
+		Annotations: maps.Clone(node.Annotations)}}
 	fake.Labels[v1.NodeClassLabelKey(classGroup, classKind)] = className // somebody may have taken it off the other
 	if s.clock.chance(0.7) {
 		fake.Finalizers = []string{v1.TerminationFinalizer}
@@ -40,7 +41,8 @@ func (s *Sim) impostor() {
 	s.deleteLater(name)
 }
 
-// twin is a kubelet that has joined a second time by another name: two Nodes, one machine. The second takes pods and runs none.
+// twin is a kubelet that has joined a second time by another name: two Nodes, one machine. The second takes pods and
+// runs none.
 func (s *Sim) twin() {
 	m := s.anyMachine()
 	if m == nil || !m.joined || m.namesake {
@@ -54,7 +56,8 @@ func (s *Sim) twin() {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	node.Spec.ProviderID, node.Spec.Taints = m.instance.ProviderID, []corev1.Taint{v1.UnregisteredNoExecuteTaint()}
 	node.Status = corev1.NodeStatus{Capacity: m.instance.Capacity, Allocatable: m.instance.Allocatable,
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.clock.seconds())}}}
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(s.clock.seconds())}}}
 	s.trace.note("kubelet: %s joins once more, as %s", m.instance.ProviderID, name)
 	s.store.create(node)
 	s.foes.false = append(s.foes.false, name)
@@ -87,8 +90,8 @@ func (s *Sim) avalanche() {
 	}
 }
 
-// confirmOrphans is a person who has looked at the machines without claims, and says that they may be ended. Every replica hears of it,
-// also one that begins later.
+// confirmOrphans is a person who has looked at the machines without claims, and says that they may be ended. Every
+// replica hears of it, also one that begins later.
 func (s *Sim) confirmOrphans() {
 	s.foes.confirmed = s.clock.now
 	s.trace.note("someone: says that machines of nobody may be ended")
@@ -107,13 +110,13 @@ func (s *Sim) tellSystem(r *replica) {
 	r.book.SetNamespace(ns)
 }
 
-// orphansWait: of machines whose claims are all gone at once, few are ended before a person has said that it is right, whoever leads. Of
-// others, no replica ends more than that within an hour.
+// orphansWait: of machines whose claims are all gone at once, few are ended before a person has said that it is right,
+// whoever leads. Of others, no replica ends more than that within an hour.
 func (j *judge) orphansWait(r *replica, m *machine) {
 	f, now := &j.sim.foes, j.sim.clock.now
 	if c, ok := r.ending(); !ok || c.Claim != "" || !f.confirmed.IsZero() {
-		// It has just been launched, for a claim that is gone already; it goes with its claim, which was being deleted when the replica looked;
-		// or a person has looked.
+		// It has just been launched, for a claim that is gone already; it goes with its claim, which was being deleted
+		// when the replica looked; or a person has looked.
 		return
 	}
 	if r.launching() && m.by == r {
@@ -133,10 +136,12 @@ func (j *judge) orphansWait(r *replica, m *machine) {
 		}
 	}
 	if m.buried && buried > most {
-		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody since all claims were lost, and %d may go", r, m.instance.ProviderID, buried, most)
+		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody since all claims were lost, and %d may go", r,
+			m.instance.ProviderID, buried, most)
 	}
 	if own > most {
-		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody within an hour, and %d may go", r, m.instance.ProviderID, own, most)
+		j.sim.fail(promise, "%s ends %s, the %d. machine of nobody within an hour, and %d may go", r,
+			m.instance.ProviderID, own, most)
 	}
 }
 
@@ -165,12 +170,14 @@ func (r *replica) launching() bool {
 	return ok
 }
 
-// watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that machines which
-// nobody claims may be ended. Where there is no pool, it is the event on the namespace kube-system that tells.
+// watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that
+// machines which nobody claims may be ended. Where there is no pool, it is the event on the namespace kube-system that
+// tells.
 func (s *Sim) watchOrphans() {
 	held := slices.ContainsFunc(list[*v1.NodePool](s.store, pools), func(p *v1.NodePool) bool {
 		return slices.ContainsFunc(p.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == cluster.OrphansHeld && c.Status == metav1.ConditionTrue && c.Reason == lifecycle.ManyOrphans
+			return c.Type == cluster.OrphansHeld && c.Status == metav1.ConditionTrue &&
+				c.Reason == lifecycle.ManyOrphans
 		})
 	})
 	if r := s.leader(); r != nil && len(list[*v1.NodePool](s.store, pools)) == 0 {
@@ -182,24 +189,27 @@ func (s *Sim) watchOrphans() {
 	s.clock.after(time.Minute, s.watchOrphans)
 }
 
-// namesakes is another cluster of the same name in the same account: its machines carry the same tags, but for the claims that
-// they were made for, and nothing that would tell the clusters apart.
+// namesakes is another cluster of the same name in the same account: its machines carry the same tags, but for the
+// claims that they were made for, and nothing that would tell the clusters apart.
 func (s *Sim) namesakes() {
 	for range s.clock.number(1, 3) {
 		s.foes.count++
 		t := pick(s.clock, s.cloud.types)
 		id := fmt.Sprintf("sim:///zone-a/i-other-%d", s.foes.count)
 		s.trace.note("cloud: runs %s for another cluster of this name", id)
-		s.cloud.machines = append(s.cloud.machines, &machine{namesake: true, image: s.cloud.image, never: true, node: id, instance: cloudprovider.Instance{
-			ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count), ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now, Unproven: true,
-			Labels:   map[string]string{corev1.LabelTopologyZone: "zone-a", v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelInstanceTypeStable: t.Name},
-			Capacity: t.Capacity, Allocatable: t.Allocatable()}})
+		s.cloud.machines = append(s.cloud.machines, &machine{namesake: true, image: s.cloud.image, never: true,
+			node: id, instance: cloudprovider.Instance{
+				ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count),
+				ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now, Unproven: true,
+				Labels: map[string]string{corev1.LabelTopologyZone: "zone-a",
+					v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelInstanceTypeStable: t.Name},
+				Capacity: t.Capacity, Allocatable: t.Allocatable()}})
 	}
 }
 
-// staleFirstList is a replica that dies, and another that takes over with a cache of a moment ago: what was made since then is missing
-// from it, and comes later. Its own first list was current, but its watch is behind. It waits for claims and nodes; pods are
-// looked at once more before their machine is ended.
+// staleFirstList is a replica that dies, and another that takes over with a cache of a moment ago: what was made since
+// then is missing from it, and comes later. Its own first list was current, but its watch is behind. It waits for
+// claims and nodes; pods are looked at once more before their machine is ended.
 func (s *Sim) staleFirstList(which ...kind) {
 	old := s.leader()
 	if old == nil || len(s.replicas) > 1 {

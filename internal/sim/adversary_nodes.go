@@ -24,8 +24,8 @@ func nodeAgents() []string {
 	return []string{"taint NoExecute", "taint NoSchedule", "cordon", "relabel", "shrink", "evict", "delete"}
 }
 
-// agent is a program in the cluster that means well and makes every new node useless for some pods. It strikes each node once, a
-// moment after the node is as far as the agent waits for; what it has done it keeps up.
+// agent is a program in the cluster that means well and makes every new node useless for some pods. It strikes each
+// node once, a moment after the node is as far as the agent waits for; what it has done it keeps up.
 type agent struct {
 	sim  *Sim
 	kind string
@@ -82,7 +82,8 @@ func (a *agent) stop() {
 	}
 }
 
-// stopAgents ends all agents. What those left behind that had stopped before stays: nobody comes to clean up after them.
+// stopAgents ends all agents. What those left behind that had stopped before stays: nobody comes to clean up after
+// them.
 func (s *Sim) stopAgents() {
 	for _, a := range s.agents {
 		a.tidy = true
@@ -188,9 +189,9 @@ func (a *agent) seize(n *corev1.Node) {
 	edit(a.sim.store, nodes, n.Name, n.UID, func(n *corev1.Node) { n.Labels[specialLabel] = seized })
 }
 
-// keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, an evicting agent ends its
-// victims, and an agent that has written a label writes it again (registration writes a pool's labels over those that
-// were there before) and ends the pods that ask for another one.
+// keepUp is what goes on as long as the agent runs: pods leave a node with a NoExecute taint, an evicting agent ends
+// its victims, and an agent that has written a label writes it again (registration writes a pool's labels over those
+// that were there before) and ends the pods that ask for another one.
 func (a *agent) keepUp(n *corev1.Node) {
 	if a.kind == "relabel" && n.Labels[specialLabel] != seized {
 		a.seize(n)
@@ -201,8 +202,10 @@ func (a *agent) keepUp(n *corev1.Node) {
 		}
 		owner := metav1.GetControllerOfNoCopy(p)
 		switch {
-		case a.kind == "taint NoExecute" && !tolerates(p, []corev1.Taint{{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute}}),
-			a.kind == "relabel" && p.Spec.NodeSelector[specialLabel] != "" && p.Spec.NodeSelector[specialLabel] != seized,
+		case a.kind == "taint NoExecute" &&
+			!tolerates(p, []corev1.Taint{{Key: agentTaint, Value: "yes", Effect: corev1.TaintEffectNoExecute}}),
+			a.kind == "relabel" && p.Spec.NodeSelector[specialLabel] != "" &&
+				p.Spec.NodeSelector[specialLabel] != seized,
 			a.kind == "evict" && owner != nil && a.victims[owner.UID]:
 			a.sim.trace.note("agent: ends %s on %s", p.Name, n.Name)
 			a.sim.store.endPod(p, nil)

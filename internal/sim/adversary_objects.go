@@ -17,15 +17,18 @@ import (
 
 // garbage is what people and scripts write where something else is expected.
 func garbage() []string {
-	return []string{"", " ", "true", "null", "{}", "[]", "-1", "99999999999999999999", "1h", "\x00", "ü=ö", `{"kind":`, "SpotInterruption at noon",
+	return []string{"", " ", "true", "null", "{}", "[]", "-1", "99999999999999999999", "1h", "\x00", "ü=ö", `{"kind":`,
+		"SpotInterruption at noon",
 		"2026-03-02T08:00:00Z", strings.Repeat("x,", 2000)}
 }
 
 // scribble writes garbage into annotations that the program reads. Whoever did it takes it back in the end.
 func (s *Sim) scribble() {
 	text := pick(s.clock, garbage())
-	key := pick(s.clock, []string{cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation, cluster.RestAnnotation, cluster.SavingRestAnnotation,
-		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, dryRunAnnotation, canaryAnnotation, softAnnotation,
+	key := pick(s.clock, []string{cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation,
+		cluster.RestAnnotation, cluster.SavingRestAnnotation,
+		cloudprovider.InterruptionAnnotation, v1.NodeClaimTerminationTimestampAnnotationKey, dryRunAnnotation,
+		canaryAnnotation, softAnnotation,
 		v1.DoNotDisruptAnnotationKey, v1.NodePoolHashAnnotationKey})
 	k := pick(s.clock, []kind{claims, nodes, pools, pods})
 	obj := s.any(k)
@@ -71,11 +74,14 @@ func (s *Sim) annotate(k kind, name, uid, key, text string, there bool) {
 func (s *Sim) hostilePods() {
 	for range s.clock.number(1, 5) {
 		s.foes.count++
-		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("hostile-%d", s.foes.count), Labels: map[string]string{"app": "hostile"}, Annotations: map[string]string{}}}
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("hostile-%d",
+			s.foes.count), Labels: map[string]string{"app": "hostile"}, Annotations: map[string]string{}}}
 		grace := int64(s.clock.number(0, 40))
 		p.Spec.TerminationGracePeriodSeconds = &grace
-		p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: *apiresource.NewMilliQuantity(int64(s.clock.number(0, 20))*100, apiresource.DecimalSI)}}}}
+		p.Spec.Containers = []corev1.Container{{Name: "main",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: *apiresource.NewMilliQuantity(int64(s.clock.number(0, 20))*100,
+					apiresource.DecimalSI)}}}}
 		p.Status.Phase = corev1.PodPending
 		pick(s.clock, oddities())(p)
 		s.trace.note("someone: makes pod %s", p.Name)
@@ -100,7 +106,8 @@ func oddities() []func(*corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests["example.com/unicorn"] = apiresource.MustParse("1")
 		},
 		func(p *corev1.Pod) {
-			p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere", corev1.LabelTopologyZone: "zone-z"}
+			p.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere",
+				corev1.LabelTopologyZone: "zone-z"}
 		},
 		func(p *corev1.Pod) { // it keeps everybody away, and is to be beside everybody
 			term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: anywhere}
@@ -108,19 +115,21 @@ func oddities() []func(*corev1.Pod) {
 				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
 		},
 		func(p *corev1.Pod) {
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1 << 30, TopologyKey: "nobody/has-this", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: anywhere}}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1 << 30,
+				TopologyKey: "nobody/has-this", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: anywhere}}
 		},
 		func(p *corev1.Pod) {
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
-				{}, {MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "x", Operator: corev1.NodeSelectorOpGt, Values: []string{"many"}}}}}}}}
+				{}, {MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "x", Operator: corev1.NodeSelectorOpGt,
+					Values: []string{"many"}}}}}}}}
 		},
 		func(p *corev1.Pod) { p.Annotations[v1.DoNotDisruptAnnotationKey] = "-5m" },
 		func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} },
 	}
 }
 
-// hasNoPlace reports whether a pod asks for what no node can give. Only hostile pods have affinity, which kube-scheduler would have
-// to read here, and none of it can be met.
+// hasNoPlace reports whether a pod asks for what no node can give. Only hostile pods have affinity, which
+// kube-scheduler would have to read here, and none of it can be met.
 func hasNoPlace(p *corev1.Pod) bool {
 	_, unicorn := p.Spec.Containers[0].Resources.Requests["example.com/unicorn"]
 	return unicorn || p.Spec.Affinity != nil
@@ -136,17 +145,20 @@ func (s *Sim) hostilePool() {
 	many := 50
 	switch s.clock.number(0, 6) {
 	case 0:
-		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelTopologyZone, "zone-a"), in(corev1.LabelTopologyZone, "zone-b"))
+		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, in(corev1.LabelTopologyZone,
+			"zone-a"), in(corev1.LabelTopologyZone, "zone-b"))
 	case 1:
 		r := in(corev1.LabelInstanceTypeStable, "small", "medium")
 		r.MinValues = &many
 		p.Spec.Template.Spec.Requirements = append(p.Spec.Template.Spec.Requirements, r)
 	case 2:
-		p.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("0"), "nodes": apiresource.MustParse("0")}
+		p.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("0"),
+			"nodes": apiresource.MustParse("0")}
 	case 3:
 		p.Spec.Template.Spec.ExpireAfter = lasting(time.Second)
 	case 4:
-		p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "nobody", Value: "tolerates", Effect: corev1.TaintEffectNoExecute}}
+		p.Spec.Template.Spec.Taints = []v1.Taint{{Key: "nobody", Value: "tolerates",
+			Effect: corev1.TaintEffectNoExecute}}
 	case 5:
 		p.Spec.Template.Spec.NodeClassRef.Name = "there-is-none"
 	case 6:

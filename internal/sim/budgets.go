@@ -16,9 +16,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// ticks are when windows of a budget open: first so long after the full hour, then at intervals that half an hour is a multiple
-// of, so that they are the same on all clocks of the world. They are drawn as numbers and written as a schedule: the judge has to
-// trust nobody to read it.
+// ticks are when windows of a budget open: first so long after the full hour, then at intervals that half an hour is a
+// multiple of, so that they are the same on all clocks of the world. They are drawn as numbers and written as a
+// schedule: the judge has to trust nobody to read it.
 type ticks struct{ first, every time.Duration }
 
 func (t ticks) String() string {
@@ -31,8 +31,8 @@ func (t ticks) open(now time.Time, length time.Duration) bool {
 	return since < length
 }
 
-// drawBudgets draws how many nodes may go at the same time. Some pools say more than a number: for some reasons only, or at some
-// times.
+// drawBudgets draws how many nodes may go at the same time. Some pools say more than a number: for some reasons only,
+// or at some times.
 func (s *Sim) drawBudgets() []v1.Budget {
 	c := s.clock
 	out := []v1.Budget{{Nodes: pick(c, []string{"1", "2", "50%", "100%", "10%"})}}
@@ -42,8 +42,10 @@ func (s *Sim) drawBudgets() []v1.Budget {
 	for range c.number(1, 3) {
 		b := v1.Budget{Nodes: pick(c, []string{"0", "0", "1", "30%"})}
 		if c.chance(0.7) {
-			b.Reasons = pick(c, [][]v1.DisruptionReason{{v1.DisruptionReasonEmpty}, {v1.DisruptionReasonUnderutilized}, {v1.DisruptionReasonDrifted},
-				{v1.DisruptionReasonUnhealthy}, {v1.DisruptionReasonEmpty, v1.DisruptionReasonUnderutilized}, {v1.DisruptionReasonDrifted, v1.DisruptionReasonUnhealthy}})
+			b.Reasons = pick(c, [][]v1.DisruptionReason{{v1.DisruptionReasonEmpty}, {v1.DisruptionReasonUnderutilized},
+				{v1.DisruptionReasonDrifted},
+				{v1.DisruptionReasonUnhealthy}, {v1.DisruptionReasonEmpty, v1.DisruptionReasonUnderutilized},
+				{v1.DisruptionReasonDrifted, v1.DisruptionReasonUnhealthy}})
 		}
 		if c.chance(0.6) {
 			s.drawWindow(&b)
@@ -71,7 +73,9 @@ func (s *Sim) drawWindow(b *v1.Budget) {
 
 // liftBudgets takes away what would keep nodes from going for ever.
 func liftBudgets(p *v1.NodePool) {
-	p.Spec.Disruption.Budgets = slices.DeleteFunc(p.Spec.Disruption.Budgets, func(b v1.Budget) bool { return b.Nodes == "0" })
+	p.Spec.Disruption.Budgets = slices.DeleteFunc(p.Spec.Disruption.Budgets, func(b v1.Budget) bool {
+		return b.Nodes == "0"
+	})
 }
 
 // holds reports whether a budget has a say about the reason at a time.
@@ -89,11 +93,12 @@ func comesAndGoes(p *v1.NodePool, reason command.Reason) bool {
 	})
 }
 
-// planFor is how long before a command is begun its plan may have been made: a window that opens in between is not noticed.
+// planFor is how long before a command is begun its plan may have been made: a window that opens in between is not
+// noticed.
 const planFor = 10 * time.Second
 
-// disrupting: a claim is ended. Not in a dry run, and within its pool's budgets, if somebody chose to and nothing happened to it. What a
-// stale replica has ended so counts as soon as its successor can see it.
+// disrupting: a claim is ended. Not in a dry run, and within its pool's budgets, if somebody chose to and nothing
+// happened to it. What a stale replica has ended so counts as soon as its successor can see it.
 func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	c, ok := r.current.command.(command.DeleteClaim)
 	if !ok || claim.DeletionTimestamp != nil {
@@ -123,7 +128,8 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	}
 }
 
-// chosen reports whether a node is ended because somebody chose to, and not because something happened to it or its time is up.
+// chosen reports whether a node is ended because somebody chose to, and not because something happened to it or its
+// time is up.
 func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 	switch reason {
 	case command.Empty, command.Underutilized, command.Drifted:
@@ -142,7 +148,8 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	const promise = "a dry run does nothing"
 	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
-		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool)), is(cutOff, r.stale)}, "%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
+		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool)), is(cutOff, r.stale)},
+			"%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
 
@@ -172,16 +179,17 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 	}
 }
 
-// census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program has ended them,
-// and the one that it is ending now. They count in the order in which they were decided on: of several that one plan lets go each counts
-// against those that come after it, whichever the API server hears of first.
+// census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program
+// has ended them, and the one that it is ending now. They count in the order in which they were decided on: of several
+// that one plan lets go each counts against those that come after it, whichever the API server hears of first.
 func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now *v1.NodeClaim) (total, out int) {
 	up := v1.ConditionTypeInitialized
 	if reason == command.Unhealthy { // a node may fall sick before it is up
 		up = v1.ConditionTypeRegistered
 	}
 	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
-		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeInstanceTerminating) ||
+		if c.Labels[v1.NodePoolLabelKey] != pool.Name || meta.IsStatusConditionTrue(c.Status.Conditions,
+			v1.ConditionTypeInstanceTerminating) ||
 			!meta.IsStatusConditionTrue(c.Status.Conditions, up) {
 			continue
 		}
@@ -193,8 +201,8 @@ func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now
 	return total, out
 }
 
-// decidedBefore reports whether it was decided to end the claim before the replica decided on what it is doing now. What it began
-// before that may still be on its way.
+// decidedBefore reports whether it was decided to end the claim before the replica decided on what it is doing now.
+// What it began before that may still be on its way.
 func (j *judge) decidedBefore(r *replica, claim *v1.NodeClaim) bool {
 	if byLeader, ended := j.voluntary[claim.UID]; byLeader || j.repaired[claim.UID] {
 		return j.turns[claim.UID] < r.current.turn
@@ -203,7 +211,8 @@ func (j *judge) decidedBefore(r *replica, claim *v1.NodeClaim) bool {
 	}
 	return claim.DeletionTimestamp == nil && slices.ContainsFunc(r.acts, func(a *act) bool {
 		c, ok := a.command.(command.DeleteClaim)
-		return ok && c.UID == string(claim.UID) && a.turn < r.current.turn && (c.Reason == command.Unhealthy || j.chosen(claim, c.Reason))
+		return ok && c.UID == string(claim.UID) && a.turn < r.current.turn && (c.Reason == command.Unhealthy ||
+			j.chosen(claim, c.Reason))
 	})
 }
 

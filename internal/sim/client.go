@@ -40,8 +40,8 @@ type api struct {
 
 var _ client.Client = api{}
 
-// call sends a request that does something, and waits for its answer. A crash cuts it short before the request arrives, or
-// after.
+// call sends a request that does something, and waits for its answer. A crash cuts it short before the request arrives,
+// or after.
 func (a api) call(what string, do func() error) error {
 	s, sent := a.r.sim, a.r.steady()
 	cut := a.r.current.stopped
@@ -131,7 +131,8 @@ func (a api) listNames(out *metav1.PartialObjectMetadataList) error {
 	return a.call("a list of the names of "+k.String(), func() error {
 		out.Items = nil
 		for _, obj := range list[client.Object](a.r.sim.store, k) {
-			out.Items = append(out.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: obj.GetName(), UID: obj.GetUID()}})
+			out.Items = append(out.Items,
+				metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: obj.GetName(), UID: obj.GetUID()}})
 		}
 		return nil
 	})
@@ -258,7 +259,8 @@ func (h half) Create(_ context.Context, obj, sub client.Object, _ ...client.SubR
 }
 
 // Patch changes the status of an object.
-func (h half) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (h half) Patch(_ context.Context, obj client.Object, patch client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	if h.name != "status" {
 		return errUnused
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// clock is virtual time: a queue of what will happen, and the dice. Things that are due at the same time happen in the order
-// in which they were asked for.
+// clock is virtual time: a queue of what will happen, and the dice. Things that are due at the same time happen in the
+// order in which they were asked for.
 type clock struct {
 	now   time.Time
 	queue queue

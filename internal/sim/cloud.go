@@ -26,7 +26,8 @@ const (
 type cloud struct {
 	sim   *Sim
 	types []*cloudprovider.InstanceType
-	// soldOut are offerings without capacity. Some clouds say so beforehand, in their catalog (honest), some only when asked.
+	// soldOut are offerings without capacity. Some clouds say so beforehand, in their catalog (honest), some only when
+	// asked.
 	soldOut map[cloudprovider.OfferingRef]bool
 	honest  bool
 	// vague clouds refuse without naming offerings.
@@ -55,10 +56,12 @@ type machine struct {
 }
 
 func newCloud(s *Sim) *cloud {
-	c := &cloud{sim: s, soldOut: make(map[cloudprovider.OfferingRef]bool), honest: s.clock.chance(0.5), vague: s.clock.chance(0.2),
-		late: pick(s.clock, []time.Duration{0, 0, 2 * time.Second})}
+	c := &cloud{sim: s, soldOut: make(map[cloudprovider.OfferingRef]bool), honest: s.clock.chance(0.5),
+		vague: s.clock.chance(0.2),
+		late:  pick(s.clock, []time.Duration{0, 0, 2 * time.Second})}
 	c.types = []*cloudprovider.InstanceType{
-		machineType("small", "2", "4Gi", 0.10), machineType("medium", "4", "16Gi", 0.22), machineType("large", "8", "32Gi", 0.43),
+		machineType("small", "2", "4Gi", 0.10), machineType("medium", "4", "16Gi", 0.22), machineType("large", "8",
+			"32Gi", 0.43),
 		machineType("wide", "16", "32Gi", 0.80),
 	}
 	return c
@@ -68,13 +71,16 @@ func machineType(name, cpu, memory string, price float64) *cloudprovider.Instanc
 	out := &cloudprovider.InstanceType{
 		Name: name,
 		Labels: map[string][]string{
-			corev1.LabelInstanceTypeStable: {name}, corev1.LabelArchStable: {v1.ArchitectureAmd64}, corev1.LabelOSStable: {string(corev1.Linux)},
+			corev1.LabelInstanceTypeStable: {name}, corev1.LabelArchStable: {v1.ArchitectureAmd64},
+			corev1.LabelOSStable: {string(corev1.Linux)},
 		},
 		Capacity: corev1.ResourceList{
 			corev1.ResourceCPU: apiresource.MustParse(cpu), corev1.ResourceMemory: apiresource.MustParse(memory),
-			corev1.ResourcePods: apiresource.MustParse("20"), corev1.ResourceEphemeralStorage: apiresource.MustParse("20Gi"),
+			corev1.ResourcePods:             apiresource.MustParse("20"),
+			corev1.ResourceEphemeralStorage: apiresource.MustParse("20Gi"),
 		},
-		Overhead: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("100m"), corev1.ResourceMemory: apiresource.MustParse("256Mi")},
+		Overhead: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("100m"),
+			corev1.ResourceMemory: apiresource.MustParse("256Mi")},
 	}
 	for i, zone := range zones() {
 		for _, terms := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeSpot} {
@@ -83,7 +89,8 @@ func machineType(name, cpu, memory string, price float64) *cloudprovider.Instanc
 				p *= 0.4 + 0.05*float64(i)
 			}
 			out.Offerings = append(out.Offerings, cloudprovider.Offering{
-				Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: terms}, Price: p, Available: true,
+				Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: terms}, Price: p,
+				Available: true,
 			})
 		}
 	}
@@ -114,7 +121,8 @@ func (c *cloud) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.I
 }
 
 func refOf(name string, o *cloudprovider.Offering) cloudprovider.OfferingRef {
-	return cloudprovider.OfferingRef{Type: name, Zone: o.Labels[corev1.LabelTopologyZone], CapacityType: o.Labels[v1.CapacityTypeLabelKey]}
+	return cloudprovider.OfferingRef{Type: name, Zone: o.Labels[corev1.LabelTopologyZone],
+		CapacityType: o.Labels[v1.CapacityTypeLabelKey]}
 }
 
 // launch runs a machine for the claim. It is idempotent by the claim's UID.
@@ -134,7 +142,8 @@ func (c *cloud) launch(r *replica, claim *v1.NodeClaim) (*cloudprovider.Instance
 	}
 	s := c.sim
 	c.launched++
-	m := &machine{instance: *chosen.Instance(claim), by: r, image: c.image, node: fmt.Sprintf("node-%d", c.launched), never: s.strikes("neverComes", s.weather.neverComes)}
+	m := &machine{instance: *chosen.Instance(claim), by: r, image: c.image, node: fmt.Sprintf("node-%d", c.launched),
+		never: s.strikes("neverComes", s.weather.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
 	m.instance.CreatedAt = s.clock.now
 	c.machines = append(c.machines, m)

@@ -23,17 +23,18 @@ import (
 
 const (
 	// nearTheBest is how much more than packed anew a cluster that has come to rest may cost without a reason, and
-	// farthest how much with one. Of the draws 100 to 125, 17 came to less than 1.10, and the worst to 1.615, where spot
-	// nodes would be replaced by spot nodes.
+	// farthest how much with one. Of the draws 100 to 125, 17 came to less than 1.10, and the worst to 1.615, where
+	// spot nodes would be replaced by spot nodes.
 	nearTheBest, farthest = 1.05, 1.7
-	// restsFor is how long nothing must have been asked for: a pod that was moved twice may be moved again an hour later.
+	// restsFor is how long nothing must have been asked for: a pod that was moved twice may be moved again an hour
+	// later.
 	restsFor = 70 * time.Minute
 )
 
-// TestSpreadWorkloadComesToRest: a pool of spot nodes of the families c, m and r with 2 to 16 CPUs and minValues 2, and a
-// workload that is spread over zones. It is scaled from 12 to 30, 60 and 20 replicas; in between the controller is started
-// anew, all nodes drift, and a node dies. At rest it costs what it would cost if it were packed anew, or each node
-// that a cheaper one of its zone could take the place of has a reason that names the rule which keeps it.
+// TestSpreadWorkloadComesToRest: a pool of spot nodes of the families c, m and r with 2 to 16 CPUs and minValues 2, and
+// a workload that is spread over zones. It is scaled from 12 to 30, 60 and 20 replicas; in between the controller is
+// started anew, all nodes drift, and a node dies. At rest it costs what it would cost if it were packed anew, or each
+// node that a cheaper one of its zone could take the place of has a reason that names the rule which keeps it.
 //
 //	go test ./internal/sim -run TestSpreadWorkloadComesToRest -from 100 -seeds 50
 func TestSpreadWorkloadComesToRest(t *testing.T) {
@@ -99,10 +100,11 @@ func playSpread(t *testing.T, seed uint64) float64 {
 	return ratio
 }
 
-// explained: each node whose pods a cheaper one of its zone would take has a reason that names a rule, and so has one of each two
-// nodes of a zone whose pods would. It counts the nodes that a rule keeps.
+// explained: each node whose pods a cheaper one of its zone would take has a reason that names a rule, and so has one
+// of each two nodes of a zone whose pods would. It counts the nodes that a rule keeps.
 func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
-	rules := []disrupt.BlockReason{disrupt.PodsStranded, disrupt.SpotNeedsTypes, disrupt.MinValuesTooDear, disrupt.SavesTooLittle}
+	rules := []disrupt.BlockReason{disrupt.PodsStranded, disrupt.SpotNeedsTypes, disrupt.MinValuesTooDear,
+		disrupt.SavesTooLittle}
 	stays, kept := s.leader().found.Blocked, 0
 	var unruled []*machine
 	for _, m := range s.cloud.machines {
@@ -113,8 +115,10 @@ func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
 			kept++
 			continue
 		}
-		if best := s.cheapestFor(pod, len(s.tenantsOn(m.node)), m); best < price*(1-s.policy.Disrupt.MinSaving)-rounding {
-			t.Errorf("%s (%s, %.4f an hour) stays although one for %.4f would do, and nothing says which rule keeps it: %+v",
+		if best := s.cheapestFor(pod, len(s.tenantsOn(m.node)),
+			m); best < price*(1-s.policy.Disrupt.MinSaving)-rounding {
+			t.Errorf("%s (%s, %.4f an hour) stays although one for %.4f would do, and nothing says which rule keeps "+
+				"it: %+v",
 				m.node, m.instance.Type, price, best, stays)
 		}
 		for _, other := range unruled {
@@ -123,7 +127,8 @@ func explained(t *testing.T, s *Sim, pod *corev1.PodSpec) int {
 			}
 			both, count := price+s.machinePrice(other), len(s.tenantsOn(m.node))+len(s.tenantsOn(other.node))
 			if best := s.cheapestFor(pod, count, m); best < both*(1-s.policy.Disrupt.MinSaving)-rounding {
-				t.Errorf("%s and %s (%.4f an hour) stay although one for %.4f would do, and nothing says which rule keeps them: %+v",
+				t.Errorf("%s and %s (%.4f an hour) stay although one for %.4f would do, and nothing says which rule "+
+					"keeps them: %+v",
 					m.node, other.node, both, best, stays)
 			}
 		}
@@ -138,7 +143,8 @@ func (s *Sim) cheapestFor(pod *corev1.PodSpec, count int, m *machine) float64 {
 	for _, t := range s.cloud.types {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] && machineShare(t, pod) >= count {
+			if o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
+				machineShare(t, pod) >= count {
 				best = min(best, o.Price)
 			}
 		}
@@ -164,7 +170,8 @@ func spreadWorld(seed uint64) *Sim {
 	s := newSim(seed, Options{})
 	c := s.clock
 	s.policy.Placement, s.policy.Repair = plan.PlaceByNomination, disrupt.RepairSettings{}
-	s.policy.Disrupt = disrupt.Settings{MinSaving: 0.05, MinSavingPerPod: 0.0001, EvictionsPerHour: evictionsPerHour, BalancedK: 2,
+	s.policy.Disrupt = disrupt.Settings{MinSaving: 0.05, MinSavingPerPod: 0.0001, EvictionsPerHour: evictionsPerHour,
+		BalancedK:  2,
 		SpotToSpot: true, SpotTypes: 15, ReplacementTimeout: 10 * time.Minute, DriftWatch: 10 * time.Minute}
 	s.cloud.types = spotRegion(rand.New(rand.NewPCG(seed, 12)))
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "spot"}}
@@ -185,11 +192,13 @@ func spreadWorld(seed uint64) *Sim {
 	pod := &set.Spec.Template
 	pod.Labels, pod.Annotations, pod.Spec.TerminationGracePeriodSeconds = app, map[string]string{}, &grace
 	tenths := int64(c.number(2, 10))
-	pod.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(tenths*100, apiresource.DecimalSI),
-		corev1.ResourceMemory: *apiresource.NewQuantity(tenths*100*int64(c.number(1, 4))<<20, apiresource.BinarySI),
-	}}}}
-	pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone,
+	pod.Spec.Containers = []corev1.Container{{Name: "main",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    *apiresource.NewMilliQuantity(tenths*100, apiresource.DecimalSI),
+			corev1.ResourceMemory: *apiresource.NewQuantity(tenths*100*int64(c.number(1, 4))<<20, apiresource.BinarySI),
+		}}}}
+	pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
+		TopologyKey:       corev1.LabelTopologyZone,
 		WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: app}}}
 	s.store.create(set)
 	return s
@@ -207,13 +216,15 @@ func spotRegion(r *rand.Rand) []*cloudprovider.InstanceType {
 		{"m7i-flex", 4, 0.0479}, {"r6a", 8, 0.0567}, {"r6i", 8, 0.063}} {
 		discount := 0.3 + 0.2*r.Float64()
 		for cores, size := 2, 0; size < 4; cores, size = 2*cores, size+1 {
-			t := machineType(f.name+"."+[]string{"large", "xlarge", "2xlarge", "4xlarge"}[size], fmt.Sprint(cores), fmt.Sprintf("%dGi", cores*f.memory), 0)
+			t := machineType(f.name+"."+[]string{"large", "xlarge", "2xlarge", "4xlarge"}[size], fmt.Sprint(cores),
+				fmt.Sprintf("%dGi", cores*f.memory), 0)
 			t.Capacity[corev1.ResourcePods] = apiresource.MustParse("58")
 			t.Offerings = nil
 			for _, zone := range []string{"zone-a", "zone-b", "zone-c"} {
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{Available: true,
-					Price:  math.Round(f.price*float64(cores)*discount*(0.9+0.2*r.Float64())*1e4) / 1e4,
-					Labels: map[string]string{corev1.LabelTopologyZone: zone, v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}})
+					Price: math.Round(f.price*float64(cores)*discount*(0.9+0.2*r.Float64())*1e4) / 1e4,
+					Labels: map[string]string{corev1.LabelTopologyZone: zone,
+						v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}})
 			}
 			out = append(out, t)
 		}

@@ -79,7 +79,9 @@ func (s *Sim) noticePod(pod *corev1.Pod, gone bool) {
 		return
 	}
 	unregistered := v1.UnregisteredNoExecuteTaint()
-	if pod.DeletionTimestamp == nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&unregistered) }) &&
+	if pod.DeletionTimestamp == nil && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.MatchTaint(&unregistered)
+	}) &&
 		!tolerates(pod, []corev1.Taint{unregistered}) {
 		s.trace.note("taint manager: ends %s on %s", pod.Name, node.Name)
 		s.store.endPod(pod, nil)
@@ -112,7 +114,9 @@ func (s *Sim) tendSets() {
 			s.makePod(set)
 		}
 		// Pods that have no node yet go first.
-		slices.SortStableFunc(have, func(a, b *corev1.Pod) int { return min(len(a.Spec.NodeName), 1) - min(len(b.Spec.NodeName), 1) })
+		slices.SortStableFunc(have, func(a, b *corev1.Pod) int {
+			return min(len(a.Spec.NodeName), 1) - min(len(b.Spec.NodeName), 1)
+		})
 		for _, pod := range have[:max(0, len(have)-want)] {
 			s.store.endPod(pod, nil)
 		}
@@ -125,8 +129,10 @@ func (s *Sim) makePod(set *appsv1.ReplicaSet) {
 	controls := true
 	s.store.create(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, Name: fmt.Sprintf("%s-%d", set.Name, s.made), Labels: t.Labels, Annotations: t.Annotations,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &controls}},
+			Namespace: set.Namespace, Name: fmt.Sprintf("%s-%d", set.Name, s.made), Labels: t.Labels,
+			Annotations: t.Annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set.Name,
+				UID: set.UID, Controller: &controls}},
 		},
 		Spec: t.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending},
 	})
@@ -143,7 +149,8 @@ func (s *Sim) tendGuards() {
 				continue
 			}
 			there++
-			if at, ok := g.Status.DisruptedPods[pod.Name]; ok && pod.DeletionTimestamp == nil && s.clock.now.Sub(at.Time) < 2*time.Minute {
+			if at, ok := g.Status.DisruptedPods[pod.Name]; ok && pod.DeletionTimestamp == nil &&
+				s.clock.now.Sub(at.Time) < 2*time.Minute {
 				disrupted[pod.Name] = at
 			} else if pod.DeletionTimestamp == nil && isReady(pod) {
 				healthy++
@@ -154,7 +161,8 @@ func (s *Sim) tendGuards() {
 		}
 		desired := int32(0)
 		switch {
-		case g.Spec.MinAvailable != nil: // as a number it is about the pods that there are, whatever their owner asks for
+		case g.Spec.MinAvailable != nil:
+			// as a number it is about the pods that there are, whatever their owner asks for
 			desired, expected = g.Spec.MinAvailable.IntVal, there
 		case g.Spec.MaxUnavailable != nil:
 			desired = max(0, expected-g.Spec.MaxUnavailable.IntVal)
@@ -164,13 +172,15 @@ func (s *Sim) tendGuards() {
 		if expected == 0 {
 			allowed = 0
 		}
-		if st.ObservedGeneration == g.Generation && st.CurrentHealthy == healthy && st.DesiredHealthy == desired && st.ExpectedPods == expected &&
+		if st.ObservedGeneration == g.Generation && st.CurrentHealthy == healthy && st.DesiredHealthy == desired &&
+			st.ExpectedPods == expected &&
 			st.DisruptionsAllowed == allowed && len(st.DisruptedPods) == len(disrupted) {
 			continue
 		}
 		edit(s.store, guards, keyOf(g), g.UID, func(g *policyv1.PodDisruptionBudget) {
-			g.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: g.Generation, CurrentHealthy: healthy, DesiredHealthy: desired,
-				ExpectedPods: expected, DisruptionsAllowed: allowed, DisruptedPods: disrupted}
+			g.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: g.Generation, CurrentHealthy: healthy,
+				DesiredHealthy: desired,
+				ExpectedPods:   expected, DisruptionsAllowed: allowed, DisruptedPods: disrupted}
 		})
 	}
 }
@@ -186,7 +196,10 @@ func (s *Sim) collect() {
 	for _, k := range []kind{claims, nodes} {
 		for _, obj := range list[client.Object](s.store, k) {
 			owners := obj.GetOwnerReferences()
-			if len(owners) > 0 && obj.GetDeletionTimestamp() == nil && !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return there[o.UID] }) {
+			if len(owners) > 0 && obj.GetDeletionTimestamp() == nil && !slices.ContainsFunc(owners,
+				func(o metav1.OwnerReference) bool {
+					return there[o.UID]
+				}) {
 				s.trace.note("garbage collector: deletes %s %s", k, obj.GetName())
 				s.store.erase(obj)
 			}

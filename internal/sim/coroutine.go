@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// coroutine carries out one piece of work after the other, and hands back control whenever it waits. A run has thousands of them to
-// do: their stacks would grow anew in each.
+// coroutine carries out one piece of work after the other, and hands back control whenever it waits. A run has
+// thousands of them to do: their stacks would grow anew in each.
 type coroutine struct {
 	resume func() (time.Duration, bool)
 	stop   func()

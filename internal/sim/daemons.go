@@ -162,7 +162,8 @@ func daemonPod(ds *appsv1.DaemonSet, node string) *corev1.Pod {
 	priority, controls, grace := priorityClasses()[t.Spec.PriorityClassName], true, int64(5)
 	t.Spec.Priority, t.Spec.TerminationGracePeriodSeconds = &priority, &grace
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeUnschedulable} {
-		t.Spec.Tolerations = append(t.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+		t.Spec.Tolerations = append(t.Spec.Tolerations, corev1.Toleration{Key: key,
+			Operator: corev1.TolerationOpExists})
 	}
 	byName := corev1.NodeSelectorRequirement{
 		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},

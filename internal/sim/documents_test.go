@@ -20,8 +20,8 @@ import (
 // day is the length of a day.
 const day = 24 * time.Hour
 
-// TestManifestsOfTheDocuments: what the NodePools of the founding documents say about time and amounts, in the form of v1 that the
-// golden files of package convert have. The test of the same name in package e2e tries the rest on a lab.
+// TestManifestsOfTheDocuments: what the NodePools of the founding documents say about time and amounts, in the form of
+// v1 that the golden files of package convert have. The test of the same name in package e2e tries the rest on a lab.
 func TestManifestsOfTheDocuments(t *testing.T) {
 	t.Run("a node is replaced after 30 days", func(t *testing.T) {
 		w := playDocument(t, "001-02-provisioner")
@@ -29,7 +29,8 @@ func TestManifestsOfTheDocuments(t *testing.T) {
 		w.pass(29 * day)
 		first := w.machines()
 		if len(first) != 1 || w.running() != 1 || w.sim.cloud.launched != 1 {
-			t.Fatalf("after 29 days: %d machines of %d, and %d pods run; want the first machine and its pod", len(first), w.sim.cloud.launched, w.running())
+			t.Fatalf("after 29 days: %d machines of %d, and %d pods run; want the first machine and its pod",
+				len(first), w.sim.cloud.launched, w.running())
 		}
 		w.pass(day + 10*time.Minute)
 		if now := w.machines(); len(now) != 1 || now[0] == first[0] || w.running() != 1 {
@@ -50,8 +51,10 @@ func TestManifestsOfTheDocuments(t *testing.T) {
 		// others says that nodes whose pods have room elsewhere go, too.
 		others bool
 	}{
-		{"000-01-provisioner", 30 * time.Second, false}, {"001-02-provisioner", 30 * time.Second, false}, {"004-15-provisioner", 30 * time.Second, false},
-		{"003-03-nodepool", 30 * time.Second, false}, {"003-10-nodepool", 0, false}, {"003-13-nodepool", 10 * time.Second, false},
+		{"000-01-provisioner", 30 * time.Second, false}, {"001-02-provisioner", 30 * time.Second, false},
+		{"004-15-provisioner", 30 * time.Second, false},
+		{"003-03-nodepool", 30 * time.Second, false}, {"003-10-nodepool", 0, false},
+		{"003-13-nodepool", 10 * time.Second, false},
 		{"003-08-nodepool", 0, true}, {"003-11-nodepool", 0, true}, {"003-12-nodepool-ec2nodeclass", 0, true},
 	} {
 		t.Run(tc.file+" when pods leave", func(t *testing.T) {
@@ -87,8 +90,9 @@ type documentWorld struct {
 	pool *v1.NodePool
 }
 
-// playDocument begins a world with the NodePool of a golden file. The cloud sells the types that the pool names, each with twice the CPUs of the
-// one before for three times the price; its zones and its one NodeClass take the place of those in the file.
+// playDocument begins a world with the NodePool of a golden file. The cloud sells the types that the pool names, each
+// with twice the CPUs of the one before for three times the price; its zones and its one NodeClass take the place of
+// those in the file.
 func playDocument(t *testing.T, file string) *documentWorld {
 	t.Helper()
 	pool := goldenPool(t, file)
@@ -107,7 +111,8 @@ func playDocument(t *testing.T, file string) *documentWorld {
 	cpus, price := int64(2), 0.1
 	for _, name := range names {
 		memory := apiresource.NewQuantity(4*cpus<<30, apiresource.BinarySI)
-		s.cloud.types = append(s.cloud.types, machineType(name, apiresource.NewQuantity(cpus, apiresource.DecimalSI).String(), memory.String(), price))
+		s.cloud.types = append(s.cloud.types, machineType(name, apiresource.NewQuantity(cpus,
+			apiresource.DecimalSI).String(), memory.String(), price))
 		cpus, price = 2*cpus, 3*price
 	}
 	s.store.create(pool)
@@ -146,9 +151,12 @@ func (w *documentWorld) deploy(n int32, cpu string) {
 	t := &set.Spec.Template
 	t.Labels, t.Spec.TerminationGracePeriodSeconds = set.Spec.Selector.MatchLabels, &grace
 	for _, taint := range w.pool.Spec.Template.Spec.Taints {
-		t.Spec.Tolerations = append(t.Spec.Tolerations, corev1.Toleration{Key: taint.Key, Operator: corev1.TolerationOpExists})
+		t.Spec.Tolerations = append(t.Spec.Tolerations, corev1.Toleration{Key: taint.Key,
+			Operator: corev1.TolerationOpExists})
 	}
-	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu)}}}}
+	t.Spec.Containers = []corev1.Container{{Name: "main",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(
+			cpu)}}}}
 	w.sim.store.create(set)
 }
 

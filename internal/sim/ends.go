@@ -17,8 +17,8 @@ const (
 	stuckFor = time.Minute
 )
 
-// ends: a replica asks the cloud to end a machine. It is nobody's, or its claim is on its way out; and its pods have left, or its
-// time is up.
+// ends: a replica asks the cloud to end a machine. It is nobody's, or its claim is on its way out; and its pods have
+// left, or its time is up.
 func (j *judge) ends(r *replica, id string) {
 	s := j.sim
 	m := s.cloud.find(id)
@@ -35,7 +35,8 @@ func (j *judge) ends(r *replica, id string) {
 		s.seen["machine of nobody ended"]++
 		j.orphansWait(r, m)
 	case owner.DeletionTimestamp == nil:
-		s.fail(endsOnlyItsOwn, "%s ends %s (%s), the machine of %s, which is not being deleted", r, id, told(r), owner.Name)
+		s.fail(endsOnlyItsOwn, "%s ends %s (%s), the machine of %s, which is not being deleted", r, id, told(r),
+			owner.Name)
 		return
 	}
 	j.asks(endsDrained)
@@ -51,7 +52,8 @@ func (j *judge) ends(r *replica, id string) {
 	node, there := find[*corev1.Node](s.store, nodes, m.node)
 	j.charge(endsDrained, []plea{
 		is(cutOff, r.stale),
-		is("the node was removed by force, or made anew", !there || node.Spec.ProviderID != id || node.Labels[v1.NodeRegisteredLabelKey] == ""),
+		is("the node was removed by force, or made anew", !there || node.Spec.ProviderID != id ||
+			node.Labels[v1.NodeRegisteredLabelKey] == ""),
 		is("the claim was removed by force", owner == nil),
 		is("the cloud's list had lost the machine", m.asleep && j.lately(m)),
 		is("the pods came after the replica had looked", !r.knowsAny(staying)),
@@ -81,7 +83,8 @@ func (s *Sim) ownerOf(m *machine) *v1.NodeClaim {
 func (j *judge) notLeft(m *machine) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range j.sim.tenantsOn(m.node) {
-		if isDone(p) || !m.joined || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) { // who tolerates the fence stays
+		if isDone(p) || !m.joined || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) {
+			// who tolerates the fence stays
 			continue
 		}
 		if p.DeletionTimestamp != nil && !j.sim.clock.now.Before(p.DeletionTimestamp.Add(stuckFor)) {

@@ -108,7 +108,8 @@ func (s *Sim) bindAsAsked(r *replica, wish *corev1.Pod, binding *corev1.Binding)
 func (s *Sim) bind(pod *corev1.Pod, node string) {
 	edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Status.NominatedNodeName = node, ""
-		setPodCondition(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.clock.seconds())})
+		setPodCondition(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(s.clock.seconds())})
 	})
 }
 

@@ -24,8 +24,8 @@ const (
 // asks counts how often the judge has looked at a promise.
 func (j *judge) asks(promise string) { j.sim.seen[askedFor+promise]++ }
 
-// charge is for a promise that is broken, unless one of the pleas holds: that one is counted. A judge that forgives too much
-// sees nothing, so a run fails if an excuse takes more than its share (see mostShare).
+// charge is for a promise that is broken, unless one of the pleas holds: that one is counted. A judge that forgives too
+// much sees nothing, so a run fails if an excuse takes more than its share (see mostShare).
 func (j *judge) charge(promise string, pleas []plea, format string, args ...any) {
 	if j.excused(promise, pleas) {
 		return
@@ -63,7 +63,8 @@ func mostShare() map[string]float64 {
 		vainBounded + ": claims were taken away from their machines":    0.00027,
 		vainBounded + ": nodes stand beside those that replace them":    0.00051,
 		vainBounded + ": nodes were deleted on their way":               0.0001,
-		vainBounded + ": nodes lost their room on their way":            0.00004, // a history that has it has it for seconds
+		// a history that has it has it for seconds
+		vainBounded + ": nodes lost their room on their way": 0.00004,
 	}
 }
 
@@ -80,15 +81,16 @@ type Excuse struct {
 // Share is of how many times that the judge looked.
 func (e *Excuse) Share() float64 { return float64(e.Count) / float64(max(e.Asked, 1)) }
 
-// Excessive reports whether there are more of them than there may be, by more than chance explains: three times the spread of a count
-// of that size, and one.
+// Excessive reports whether there are more of them than there may be, by more than chance explains: three times the
+// spread of a count of that size, and one.
 func (e *Excuse) Excessive() bool {
 	most := e.Most * float64(e.Asked)
 	return float64(e.Count) > most+3*math.Sqrt(most)+1
 }
 
 func (e *Excuse) String() string {
-	return fmt.Sprintf("%7d of %8d  %7.3f%% (at most %.3f%%)  %s: %s", e.Count, e.Asked, 100*e.Share(), 100*e.Most, e.Promise, e.Name)
+	return fmt.Sprintf("%7d of %8d  %7.3f%% (at most %.3f%%)  %s: %s", e.Count, e.Asked, 100*e.Share(), 100*e.Most,
+		e.Promise, e.Name)
 }
 
 // Excuses are what has been forgiven in runs that have seen this, by promise and name.

@@ -34,8 +34,8 @@ func (s *Sim) strikes(name string, rate float64) bool {
 	return hit
 }
 
-// drawWeather draws what goes wrong in the time of the storm. Every kind of fault has days off, so that each is also seen
-// alone.
+// drawWeather draws what goes wrong in the time of the storm. Every kind of fault has days off, so that each is also
+// seen alone.
 func (s *Sim) drawWeather(storm time.Duration) {
 	c := s.clock
 	rate := func(most float64) float64 {
@@ -72,13 +72,19 @@ type fault struct {
 // faults are the things that happen at some moment.
 func (s *Sim) faults() []fault {
 	return []fault{
-		{"crash", s.crash}, {"crash", s.crash}, {"race for the lease", s.race}, {"broken watch", s.breakWatch}, {"broken watch", s.breakWatch},
-		{"slow watch", s.slowWatch}, {"sold out", s.sellOut}, {"sold out", s.sellOut}, {"machine dies", s.killMachine}, {"kubelet sleeps", s.sleepKubelet},
-		{"node deleted", s.deleteNode}, {"claim deleted", s.deleteClaim}, {"pool deleted", s.deletePool}, {"pod deleted", s.deletePod},
-		{"claim removed by force", s.dropClaimFinalizer}, {"node removed by force", s.dropNodeFinalizer}, {"pool changed", s.changePool},
-		{"claim made by hand", s.makeClaim}, {"node fenced by hand", s.fenceNode}, {"new image", s.newImage}, {"template changed", s.changeTemplate},
+		{"crash", s.crash}, {"crash", s.crash}, {"race for the lease", s.race}, {"broken watch", s.breakWatch},
+		{"broken watch", s.breakWatch},
+		{"slow watch", s.slowWatch}, {"sold out", s.sellOut}, {"sold out", s.sellOut}, {"machine dies", s.killMachine},
+		{"kubelet sleeps", s.sleepKubelet},
+		{"node deleted", s.deleteNode}, {"claim deleted", s.deleteClaim}, {"pool deleted", s.deletePool},
+		{"pod deleted", s.deletePod},
+		{"claim removed by force", s.dropClaimFinalizer}, {"node removed by force", s.dropNodeFinalizer},
+		{"pool changed", s.changePool},
+		{"claim made by hand", s.makeClaim}, {"node fenced by hand", s.fenceNode}, {"new image", s.newImage},
+		{"template changed", s.changeTemplate},
 		{"requirements changed", s.changeRequirements}, {"prices change", s.changePrices},
-		{"hashes of another version", s.oldHashes}, {"spot interruption", s.interruptSpot}, {"spot interruption", s.interruptSpot},
+		{"hashes of another version", s.oldHashes}, {"spot interruption", s.interruptSpot},
+		{"spot interruption", s.interruptSpot},
 		{"rebalance recommendation", s.adviseRebalance}, {"machine impaired", s.impairMachine},
 		{"node agent", s.letAgentLoose},
 	}
@@ -123,10 +129,14 @@ func (s *Sim) calm() {
 		})
 	}
 	for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
-		edit(s.store, sets, keyOf(set), set.UID, func(set *appsv1.ReplicaSet) { delete(set.Spec.Template.Annotations, v1.DoNotDisruptAnnotationKey) })
+		edit(s.store, sets, keyOf(set), set.UID, func(set *appsv1.ReplicaSet) {
+			delete(set.Spec.Template.Annotations, v1.DoNotDisruptAnnotationKey)
+		})
 	}
 	for _, pod := range list[*corev1.Pod](s.store, pods) {
-		edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) { delete(p.Annotations, v1.DoNotDisruptAnnotationKey) })
+		edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) {
+			delete(p.Annotations, v1.DoNotDisruptAnnotationKey)
+		})
 		if pod.DeletionTimestamp != nil {
 			s.tend(pod) // kubelets try again what got stuck
 		}
@@ -155,9 +165,9 @@ func (s *Sim) crash() {
 	})
 }
 
-// race is when the leader loses the lease without noticing: for a while it acts on what it last saw, beside its successor.
-// In half of the races its clock is right and it begins nothing more, but what it has begun goes on; in the others its clock
-// is late.
+// race is when the leader loses the lease without noticing: for a while it acts on what it last saw, beside its
+// successor. In half of the races its clock is right and it begins nothing more, but what it has begun goes on; in the
+// others its clock is late.
 func (s *Sim) race() {
 	old := s.leader()
 	if old == nil || len(s.replicas) > 1 {

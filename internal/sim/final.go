@@ -67,9 +67,11 @@ func (s *Sim) machinesInOrder() string {
 		c := owner[types.UID(m.instance.ClaimUID)]
 		switch {
 		case c == nil:
-			return fmt.Sprintf("machine %s has no claim (it was launched for %s)", m.instance.ProviderID, m.instance.ClaimName)
+			return fmt.Sprintf("machine %s has no claim (it was launched for %s)", m.instance.ProviderID,
+				m.instance.ClaimName)
 		case c.Status.ProviderID != m.instance.ProviderID:
-			return fmt.Sprintf("claim %s names %q and not its machine %s", c.Name, c.Status.ProviderID, m.instance.ProviderID)
+			return fmt.Sprintf("claim %s names %q and not its machine %s", c.Name, c.Status.ProviderID,
+				m.instance.ProviderID)
 		}
 	}
 	return ""
@@ -92,13 +94,15 @@ func (s *Sim) claimsInOrder() string {
 		case joined[c.Status.ProviderID] == "":
 			return fmt.Sprintf("claim %s has no node", c.Name)
 		case joined[c.Status.ProviderID] != c.Status.NodeName:
-			return fmt.Sprintf("claim %s names the node %q and has %s", c.Name, c.Status.NodeName, joined[c.Status.ProviderID])
+			return fmt.Sprintf("claim %s names the node %q and has %s", c.Name, c.Status.NodeName,
+				joined[c.Status.ProviderID])
 		case !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeReady):
 			return fmt.Sprintf("claim %s is not Ready", c.Name)
 		case meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionTypeDisruptionReason):
 			return fmt.Sprintf("claim %s is marked for disruption", c.Name)
 		case c.Annotations[cluster.MoveAnnotation] != "":
-			return fmt.Sprintf("claim %s is in the move %s, which has come to its end", c.Name, c.Annotations[cluster.MoveAnnotation])
+			return fmt.Sprintf("claim %s is in the move %s, which has come to its end", c.Name,
+				c.Annotations[cluster.MoveAnnotation])
 		case s.driftedAndMayGo(c):
 			return fmt.Sprintf("claim %s has drifted and stays", c.Name)
 		}
@@ -200,9 +204,9 @@ func (s *Sim) staticInOrder(pool *v1.NodePool) string {
 	return ""
 }
 
-// canRun reports whether some pool could make a node for the pod within its limits. DaemonSets are left out of a node only
-// if no instance type has room for the pod beside them, whatever the limits are. So if one has, a pool must be able to
-// make a node with room for both.
+// canRun reports whether some pool could make a node for the pod within its limits. DaemonSets are left out of a node
+// only if no instance type has room for the pod beside them, whatever the limits are. So if one has, a pool must be
+// able to make a node with room for both.
 func (s *Sim) canRun(p *corev1.Pod) bool {
 	var suited []*v1.NodePool
 	for _, pool := range list[*v1.NodePool](s.store, pools) {
@@ -217,9 +221,10 @@ func (s *Sim) canRun(p *corev1.Pod) bool {
 	if !hasRoom(alone) {
 		return false
 	}
-	if len(s.daemons) > 0 && len(suited) > 0 && slices.ContainsFunc(s.cloud.types, func(t *cloudprovider.InstanceType) bool {
-		return sizeOf(p).within(s.besideDaemons(p, t))
-	}) {
+	if len(s.daemons) > 0 && len(suited) > 0 && slices.ContainsFunc(s.cloud.types,
+		func(t *cloudprovider.InstanceType) bool {
+			return sizeOf(p).within(s.besideDaemons(p, t))
+		}) {
 		without := !hasRoom(func(t *cloudprovider.InstanceType) amount { return s.besideDaemons(p, t) })
 		return !s.mercy.spares(podsRun, is("DaemonSets leave it no room within the limits", without))
 	}
@@ -229,8 +234,8 @@ func (s *Sim) canRun(p *corev1.Pod) bool {
 // alone is the room of a machine without DaemonSets.
 func alone(t *cloudprovider.InstanceType) amount { return roomOf(t.Allocatable()) }
 
-// besideDaemons is the room that all DaemonSets together leave a pod on a machine, below zero if there is too little for
-// them. Those of lower priority give way.
+// besideDaemons is the room that all DaemonSets together leave a pod on a machine, below zero if there is too little
+// for them. Those of lower priority give way.
 func (s *Sim) besideDaemons(p *corev1.Pod, t *cloudprovider.InstanceType) amount {
 	used := amount{}
 	for _, ds := range s.daemons {

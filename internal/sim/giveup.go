@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// handful is how often a node may be fenced within an hour. Whoever fails again and again rests for longer each time, which
-	// makes seven; the rest is for what happens meanwhile.
+	// handful is how often a node may be fenced within an hour. Whoever fails again and again rests for longer each
+	// time, which makes seven; the rest is for what happens meanwhile.
 	handful = 12
-	// leftFor is how long a replacement that nobody needs may stay once its move has been given up: its pool's consolidateAfter,
-	// and as long again for those that go before it.
+	// leftFor is how long a replacement that nobody needs may stay once its move has been given up: its pool's
+	// consolidateAfter, and as long again for those that go before it.
 	leftFor = 6 * time.Minute
 	// sameTry is how long before the first fence of a move its replacements may have been made: the fence may have to
 	// be tried again.
@@ -50,8 +50,8 @@ func (j *judge) fencing(r *replica, claim *v1.NodeClaim) {
 	}
 }
 
-// reopened: a node of a move that was to save money stays. If others of the move have gone, what took their place costs no more than
-// they did; and what has been made for nobody goes again.
+// reopened: a node of a move that was to save money stays. If others of the move have gone, what took their place costs
+// no more than they did; and what has been made for nobody goes again.
 func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 	s := j.sim
 	if r.stale || disrupt.MoveReason(move) != command.Underutilized {
@@ -62,7 +62,9 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 		return
 	}
 	if left > 0 {
-		pleas := append(j.mayStay(claim), plea{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
+		pleas := append(j.mayStay(claim), plea{"somebody else has ended a part of the move", func() bool {
+			return j.disturbed(move)
+		}},
 			plea{"a stale replica has opened a part of the move", func() bool { return j.loose(move) }},
 			plea{"others of the move may still go, and be worth it", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
@@ -71,11 +73,15 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 			}}, is("the planner has failed, and takes the move back", withdraws(r.current.command)),
 			plea{"a replacement is interrupted, and its pods need the others", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
-					return c.Annotations[cluster.ReplacesAnnotation] == move && c.Annotations[cloudprovider.InterruptionAnnotation] != ""
+					return c.Annotations[cluster.ReplacesAnnotation] == move &&
+						c.Annotations[cloudprovider.InterruptionAnnotation] != ""
 				})
 			}},
-			plea{"pods that wait are sent to what was made", func() bool { return coming-j.sentTo(r, move) <= left+rounding }})
-		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes for %.3f",
+			plea{"pods that wait are sent to what was made", func() bool {
+				return coming-j.sentTo(r, move) <= left+rounding
+			}})
+		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes "+
+			"for %.3f",
 			r, claim.Name, move, left, coming)
 	}
 	begun := j.begun[move]
@@ -110,7 +116,8 @@ func (j *judge) partyOf(move string) string {
 // together reports whether two moves share new nodes.
 func (j *judge) together(a, b string) bool { return a != "" && j.partyOf(a) == j.partyOf(b) }
 
-// balance is what a move, and those that share new nodes with it, has ended so far and what it has made, by what the replica knows.
+// balance is what a move, and those that share new nodes with it, has ended so far and what it has made, by what the
+// replica knows.
 func (j *judge) balance(r *replica, move string) (left, made float64) {
 	for _, other := range slices.Sorted(maps.Keys(j.begun)) {
 		if !j.together(other, move) {
@@ -126,8 +133,8 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 	return left, made
 }
 
-// loosens notes that a stale replica takes down the fence of a node that goes in a move. Its successor gives the move up then: it can't tell
-// this from a person who wants the node to stay, and doesn't fight over it.
+// loosens notes that a stale replica takes down the fence of a node that goes in a move. Its successor gives the move
+// up then: it can't tell this from a person who wants the node to stay, and doesn't fight over it.
 func (j *judge) loosens(r *replica, node string) {
 	open, ok := r.current.command.(command.Unfence)
 	if !ok || !r.stale || open.Node != node {
@@ -136,12 +143,15 @@ func (j *judge) loosens(r *replica, node string) {
 	disrupted := v1.DisruptedNoScheduleTaint()
 	n, there := find[*corev1.Node](j.sim.store, nodes, node)
 	move := j.moves[types.UID(open.UID)]
-	if there && move != "" && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
+	if there && move != "" && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.MatchTaint(&disrupted)
+	}) {
 		j.loosened[move] = j.sim.clock.now
 	}
 }
 
-// loose reports whether a stale replica has opened a node of this try of a move, or of one that shares new nodes with it.
+// loose reports whether a stale replica has opened a node of this try of a move, or of one that shares new nodes with
+// it.
 func (j *judge) loose(move string) bool {
 	for other, at := range j.loosened {
 		if j.together(other, move) && !at.Before(j.begun[other]) {
@@ -157,8 +167,8 @@ func withdraws(c command.Command) bool {
 	return ok && open.BlockReason == string(disrupt.PlannerFails)
 }
 
-// sentTo is the price of the replacements of a move to which the replica has just sent pods that wait for a place: those stay whatever
-// becomes of the move.
+// sentTo is the price of the replacements of a move to which the replica has just sent pods that wait for a place:
+// those stay whatever becomes of the move.
 func (j *judge) sentTo(r *replica, move string) float64 {
 	price := 0.0
 	for _, other := range slices.Sorted(maps.Keys(j.begun)) {
@@ -167,7 +177,8 @@ func (j *judge) sentTo(r *replica, move string) float64 {
 		}
 		for _, c := range j.replacing(other) {
 			at, sent := r.sent[c.Status.NodeName]
-			if sent && !at.Before(r.current.began.Add(-planning)) && !j.unknown(r.current.knows, c) && !j.taken(move, c) {
+			if sent && !at.Before(r.current.began.Add(-planning)) && !j.unknown(r.current.knows, c) &&
+				!j.taken(move, c) {
 				price += j.sim.priceOf(c)
 			}
 		}
@@ -175,9 +186,9 @@ func (j *judge) sentTo(r *replica, move string) float64 {
 	return price
 }
 
-// taken reports whether somebody runs on a replacement who was there before the first node of its move, or of one that shares new
-// nodes with it, was ended: kube-scheduler puts pods wherever there is room. The replacement stays whatever becomes of the move, so
-// that the move does not have to pay for it.
+// taken reports whether somebody runs on a replacement who was there before the first node of its move, or of one that
+// shares new nodes with it, was ended: kube-scheduler puts pods wherever there is room. The replacement stays whatever
+// becomes of the move, so that the move does not have to pay for it.
 func (j *judge) taken(move string, c *v1.NodeClaim) bool {
 	return slices.ContainsFunc(j.sim.tenantsOn(c.Status.NodeName), func(p *corev1.Pod) bool {
 		for other, before := range j.before {
@@ -189,7 +200,8 @@ func (j *judge) taken(move string, c *v1.NodeClaim) bool {
 	})
 }
 
-// bereft reports whether a machine of a move, or of one that shares new nodes with it, had died by itself when its node was ended.
+// bereft reports whether a machine of a move, or of one that shares new nodes with it, had died by itself when its node
+// was ended.
 func (j *judge) bereft(move string) bool {
 	for other := range j.died {
 		if j.together(other, move) {
@@ -199,8 +211,8 @@ func (j *judge) bereft(move string) bool {
 	return false
 }
 
-// disturbed reports whether nodes of a move have gone for another reason: whoever looks for a place because of that may need what was
-// made for the move.
+// disturbed reports whether nodes of a move have gone for another reason: whoever looks for a place because of that may
+// need what was made for the move.
 func (j *judge) disturbed(move string) bool {
 	there := make(map[types.UID]bool)
 	for _, c := range list[*v1.NodeClaim](j.sim.store, claims) {
@@ -244,7 +256,8 @@ func (j *judge) mayStay(claim *v1.NodeClaim) []plea {
 	}
 }
 
-// leftover: a move was given up a while ago, and has not been tried again. What was made for it and carries nothing has gone.
+// leftover: a move was given up a while ago, and has not been tried again. What was made for it and carries nothing has
+// gone.
 func (j *judge) leftover(move string, begun time.Time) {
 	s := j.sim
 	if !j.begun[move].Equal(begun) || slices.Contains(slices.Collect(maps.Values(j.moves)), move) {
@@ -258,12 +271,18 @@ func (j *judge) leftover(move string, begun time.Time) {
 		j.charge(givenUpForFree, []plea{
 			is("the pool is no more", !ok),
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
-			{"the planner has failed on the claim, or on whom it was made for", func() bool { return j.untouchable(c, func() { j.leftover(move, begun) }) }},
-			{"it is being replaced, and the planner has failed on what comes", func() bool { return j.stuck(c, func() { j.leftover(move, begun) }) }},
+			{"the planner has failed on the claim, or on whom it was made for", func() bool {
+				return j.untouchable(c, func() { j.leftover(move, begun) })
+			}},
+			{"it is being replaced, and the planner has failed on what comes", func() bool {
+				return j.stuck(c, func() { j.leftover(move, begun) })
+			}},
 			{"it shows what keeps pods away, and the planner has failed on the next node for them", func() bool {
 				return j.showsCause(c, func() { j.leftover(move, begun) })
 			}},
-			{"a pod of a node that is being deleted is to go there", func() bool { return s.awaited(c.Status.NodeName) }},
+			{"a pod of a node that is being deleted is to go there", func() bool {
+				return s.awaited(c.Status.NodeName)
+			}},
 		}, "%s was made for the move %s, which was given up %s ago, and nobody is there", c.Name, move, leftFor)
 	}
 }
@@ -286,11 +305,14 @@ func (s *Sim) awaited(node string) bool {
 // stuck reports whether the claim goes in another move by now, which waits for a claim that the leader leaves alone.
 func (j *judge) stuck(c *v1.NodeClaim, again func()) bool {
 	move := c.Annotations[cluster.MoveAnnotation]
-	return move != "" && slices.ContainsFunc(j.replacing(move), func(coming *v1.NodeClaim) bool { return j.untouchable(coming, again) })
+	return move != "" && slices.ContainsFunc(j.replacing(move), func(coming *v1.NodeClaim) bool {
+		return j.untouchable(coming, again)
+	})
 }
 
-// showsCause reports whether the claim is kept for pods that wait, because it shows what keeps them away, and the leader leaves alone
-// all that is on its way for them: such a claim counts as before, so that no other is made for them that could show it.
+// showsCause reports whether the claim is kept for pods that wait, because it shows what keeps them away, and the
+// leader leaves alone all that is on its way for them: such a claim counts as before, so that no other is made for them
+// that could show it.
 func (j *judge) showsCause(c *v1.NodeClaim, again func()) bool {
 	r := j.sim.leader()
 	if r == nil || r.seen == nil {
@@ -313,8 +335,8 @@ func (j *judge) showsCause(c *v1.NodeClaim, again func()) bool {
 	return false
 }
 
-// untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that it was made for. It is
-// looked at again when that is over.
+// untouchable reports whether the leader leaves the claim alone because the planner has failed on it, or on pods that
+// it was made for. It is looked at again when that is over.
 func (j *judge) untouchable(c *v1.NodeClaim, again func()) bool {
 	r := j.sim.leader()
 	if r == nil || r.seen == nil {

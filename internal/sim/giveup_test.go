@@ -18,7 +18,8 @@ import (
 
 const theMove = "underutilized-aaaaaaaaaa"
 
-// unfences has a replica, be it stale, take down the fence of the node that stays; what is left there is a taint with a key.
+// unfences has a replica, be it stale, take down the fence of the node that stays; what is left there is a taint with a
+// key.
 func (r *replica) unfences(stale bool, key string) {
 	s := r.sim
 	stays, _ := find[*v1.NodeClaim](s.store, claims, "stays")
@@ -33,7 +34,8 @@ func (r *replica) unfences(stale bool, key string) {
 	r.stale, r.current.command = false, nil
 }
 
-// givenUp is a run in which a node of a move has gone, another of the same move is opened again, and a dear replacement was made.
+// givenUp is a run in which a node of a move has gone, another of the same move is opened again, and a dear replacement
+// was made.
 func givenUp(t *testing.T) (s *Sim, r *replica, stays *v1.NodeClaim) {
 	const move = theMove
 	s = newSim(1, Options{})
@@ -41,16 +43,21 @@ func givenUp(t *testing.T) (s *Sim, r *replica, stays *v1.NodeClaim) {
 	pool.Spec.Disruption.Budgets, pool.Annotations = nil, nil
 	s.store.create(pool)
 	add := func(name string, notes map[string]string) *v1.NodeClaim {
-		c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.NodePoolLabelKey: "general"}, Annotations: notes}}
+		c := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{v1.NodePoolLabelKey: "general"}, Annotations: notes}}
 		s.store.create(c)
-		chosen, err := choose.Available(choose.Ranked(s.cloud.types, c), func(cloudprovider.OfferingRef) bool { return false })
+		chosen, err := choose.Available(choose.Ranked(s.cloud.types, c), func(cloudprovider.OfferingRef) bool {
+			return false
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		m := &machine{instance: *chosen.Instance(c)}
 		m.instance.ProviderID = "sim:///" + name
 		s.cloud.machines = append(s.cloud.machines, m)
-		edit(s.store, claims, name, c.UID, func(c *v1.NodeClaim) { c.Status.ProviderID, c.Status.NodeName = m.instance.ProviderID, "node-of-"+name })
+		edit(s.store, claims, name, c.UID, func(c *v1.NodeClaim) {
+			c.Status.ProviderID, c.Status.NodeName = m.instance.ProviderID, "node-of-"+name
+		})
 		now, _ := find[*v1.NodeClaim](s.store, claims, name)
 		return now
 	}
@@ -62,23 +69,29 @@ func givenUp(t *testing.T) (s *Sim, r *replica, stays *v1.NodeClaim) {
 	return s, r, stays
 }
 
-// TestReopenedNodesAreExcusedForAReason: a move that has ended nodes for less than it has made is not given up, unless what was made is
-// for pods that wait, or the planner has failed.
+// TestReopenedNodesAreExcusedForAReason: a move that has ended nodes for less than it has made is not given up, unless
+// what was made is for pods that wait, or the planner has failed.
 func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		because func(*Sim, *replica)
 		excuse  string
 	}{
-		"no reason":               {func(*Sim, *replica) {}, ""},
-		"pods are sent there":     {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now }, "pods that wait are sent to what was made"},
+		"no reason": {func(*Sim, *replica) {}, ""},
+		"pods are sent there": {func(s *Sim, r *replica) {
+			r.sent["node-of-made"] = s.clock.now
+		}, "pods that wait are sent to what was made"},
 		"pods are sent elsewhere": {func(s *Sim, r *replica) { r.sent["node-of-stays"] = s.clock.now }, ""},
-		"pods were sent there":    {func(s *Sim, r *replica) { r.sent["node-of-made"] = s.clock.now.Add(-time.Minute) }, ""},
+		"pods were sent there": {func(s *Sim, r *replica) {
+			r.sent["node-of-made"] = s.clock.now.Add(-time.Minute)
+		}, ""},
 		"the planner has failed": {func(_ *Sim, r *replica) {
 			r.current.command = command.Unfence{BlockReason: string(disrupt.PlannerFails)}
 		}, "the planner has failed, and takes the move back"},
-		"a stale replica has opened it": {func(s *Sim, r *replica) { r.unfences(true, "") }, "a stale replica has opened a part of the move"},
-		"a leader has opened it":        {func(s *Sim, r *replica) { r.unfences(false, "") }, ""},
-		"it is still fenced":            {func(s *Sim, r *replica) { r.unfences(true, v1.DisruptedTaintKey) }, ""},
+		"a stale replica has opened it": {func(s *Sim, r *replica) {
+			r.unfences(true, "")
+		}, "a stale replica has opened a part of the move"},
+		"a leader has opened it": {func(s *Sim, r *replica) { r.unfences(false, "") }, ""},
+		"it is still fenced":     {func(s *Sim, r *replica) { r.unfences(true, v1.DisruptedTaintKey) }, ""},
 		"it was opened before the move": {func(s *Sim, r *replica) {
 			r.unfences(true, "")
 			s.clock.now = s.clock.now.Add(time.Second)
@@ -102,7 +115,8 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfAFailedPlanner: what was made for nobody goes, and if the planner has failed on it, as soon as that is over.
+// TestLeftoversOfAFailedPlanner: what was made for nobody goes, and if the planner has failed on it, as soon as that is
+// over.
 func TestLeftoversOfAFailedPlanner(t *testing.T) {
 	const move = theMove
 	s, _, _ := givenUp(t)
@@ -124,26 +138,33 @@ func TestLeftoversOfAFailedPlanner(t *testing.T) {
 	}
 }
 
-// TestLeftoversThatAreReplaced: what was made for a move that was given up may have drifted since. It stays as long as the planner fails on what is
-// to replace it, and not for what replaces another.
+// TestLeftoversThatAreReplaced: what was made for a move that was given up may have drifted since. It stays as long as
+// the planner fails on what is to replace it, and not for what replaces another.
 func TestLeftoversThatAreReplaced(t *testing.T) {
 	const move = "underutilized-aaaaaaaaaa"
 	for name, c := range map[string]struct {
 		goes, comes, failed string
 		want                bool // the judge has nothing to say
 	}{
-		"the planner fails on what comes":                     {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa", "comes", true},
-		"it fails on nothing":                                 {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa", "", false},
-		"it fails on what comes in another move":              {"drifted-aaaaaaaaaa", "drifted-bbbbbbbbbb", "comes", false},
+		"the planner fails on what comes": {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa",
+			"comes", true},
+		"it fails on nothing": {"drifted-aaaaaaaaaa", "drifted-aaaaaaaaaa", "", false},
+		"it fails on what comes in another move": {"drifted-aaaaaaaaaa", "drifted-bbbbbbbbbb",
+			"comes", false},
 		"it goes in no move, and the planner fails on others": {"", "", "comes", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, _ := givenUp(t)
 			made, _ := find[*v1.NodeClaim](s.store, claims, "made")
-			edit(s.store, claims, "made", made.UID, func(c2 *v1.NodeClaim) { c2.Annotations[cluster.MoveAnnotation] = c.goes })
-			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "comes", Annotations: map[string]string{cluster.ReplacesAnnotation: c.comes}}})
-			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(10 * time.Minute)}}}
-			r.seen = (&cluster.Snapshot{Claims: []*cluster.Claim{{Name: "comes"}, {Name: "made"}}, Quarantine: failed}).Seal()
+			edit(s.store, claims, "made", made.UID, func(c2 *v1.NodeClaim) {
+				c2.Annotations[cluster.MoveAnnotation] = c.goes
+			})
+			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "comes",
+				Annotations: map[string]string{cluster.ReplacesAnnotation: c.comes}}})
+			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(
+				10 * time.Minute)}}}
+			r.seen = (&cluster.Snapshot{Claims: []*cluster.Claim{{Name: "comes"}, {Name: "made"}},
+				Quarantine: failed}).Seal()
 			s.judge.leftover(move, s.judge.begun[move])
 			if (s.failure == nil) != c.want {
 				t.Errorf("the judge says %v", s.failure)
@@ -152,8 +173,8 @@ func TestLeftoversThatAreReplaced(t *testing.T) {
 	}
 }
 
-// TestLeftoversThatShowTheCause: what was made for a move that was given up may be the node that shows pods what keeps them away. It stays
-// as long as the planner fails on the only nodes that are on their way for them, and no longer.
+// TestLeftoversThatShowTheCause: what was made for a move that was given up may be the node that shows pods what keeps
+// them away. It stays as long as the planner fails on the only nodes that are on their way for them, and no longer.
 func TestLeftoversThatShowTheCause(t *testing.T) {
 	const move, owner = theMove, "default/app"
 	next := func(name, owner string) *cluster.Claim {
@@ -169,21 +190,30 @@ func TestLeftoversThatShowTheCause(t *testing.T) {
 		claims []*cluster.Claim
 		want   bool // the judge has nothing to say
 	}{
-		"the planner fails on the next":                 {"made", 1, "next", []*cluster.Claim{next("next", owner)}, true},
-		"it fails on nothing":                           {"made", 1, "", []*cluster.Claim{next("next", owner)}, false},
-		"it fails on another":                           {"made", 1, "other", []*cluster.Claim{next("next", owner), next("other", "default/b")}, false},
-		"one that it does not fail on is coming, too":   {"made", 2, "next", []*cluster.Claim{next("next", owner), next("more", owner)}, false},
-		"another node shows it":                         {"next", 1, "next", []*cluster.Claim{next("next", owner)}, false},
-		"nothing is coming, since the next is up":       {"made", 0, "next", []*cluster.Claim{up}, false},
-		"it fails on what is up, and another is coming": {"made", 1, "next", []*cluster.Claim{up, next("more", owner)}, false},
-		"it fails on what goes, and another is coming":  {"made", 1, "next", []*cluster.Claim{goes, next("more", owner)}, false},
-		"nothing is coming":                             {"made", 0, "next", nil, false},
+		"the planner fails on the next": {"made", 1, "next", []*cluster.Claim{next("next", owner)},
+			true},
+		"it fails on nothing": {"made", 1, "", []*cluster.Claim{next("next", owner)}, false},
+		"it fails on another": {"made", 1, "other", []*cluster.Claim{next("next", owner),
+			next("other", "default/b")}, false},
+		"one that it does not fail on is coming, too": {"made", 2, "next", []*cluster.Claim{next("next", owner),
+			next("more", owner)}, false},
+		"another node shows it": {"next", 1, "next", []*cluster.Claim{next("next", owner)},
+			false},
+		"nothing is coming, since the next is up": {"made", 0, "next", []*cluster.Claim{up}, false},
+		"it fails on what is up, and another is coming": {"made", 1, "next", []*cluster.Claim{up, next("more", owner)},
+			false},
+		"it fails on what goes, and another is coming": {"made", 1, "next",
+			[]*cluster.Claim{goes, next("more", owner)}, false},
+		"nothing is coming": {"made", 0, "next", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, r, _ := givenUp(t)
-			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(10 * time.Minute)}}}
-			setbacks := map[string]*cluster.WorkloadTries{owner: {Owner: owner, Retained: c.shows, ComingClaims: c.coming}}
-			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed, WorkloadTries: setbacks}).Seal()
+			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(
+				10 * time.Minute)}}}
+			setbacks := map[string]*cluster.WorkloadTries{owner: {Owner: owner, Retained: c.shows,
+				ComingClaims: c.coming}}
+			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed,
+				WorkloadTries: setbacks}).Seal()
 			s.judge.leftover(move, s.judge.begun[move])
 			if (s.failure == nil) != c.want {
 				t.Errorf("the judge says %v", s.failure)

@@ -29,7 +29,9 @@ func (s *Sim) makeClaim() {
 func (s *Sim) fenceNode() {
 	node, ok := s.any(nodes).(*corev1.Node)
 	disrupted := v1.DisruptedNoScheduleTaint()
-	if !ok || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) }) {
+	if !ok || node.DeletionTimestamp != nil || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.MatchTaint(&disrupted)
+	}) {
 		return
 	}
 	s.trace.note("someone: fences %s", node.Name)
@@ -44,7 +46,9 @@ func (s *Sim) unfenceByHand() {
 			continue
 		}
 		edit(s.store, nodes, name, "", func(n *corev1.Node) {
-			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&disrupted) })
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+				return t.MatchTaint(&disrupted)
+			})
 		})
 	}
 }

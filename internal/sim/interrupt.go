@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// warnedFor is how long before its end a machine is warned; lastDrain is when its pods may be told to go without a place.
+	// warnedFor is how long before its end a machine is warned; lastDrain is when its pods may be told to go without a
+	// place.
 	warnedFor = 2 * time.Minute
 	lastDrain = 45 * time.Second
 )
 
-// interruptSpot is a cloud that takes a machine back: it says so two minutes before, to whoever listens, sometimes twice and
-// sometimes late, and then it does so, whatever has become of the node.
+// interruptSpot is a cloud that takes a machine back: it says so two minutes before, to whoever listens, sometimes
+// twice and sometimes late, and then it does so, whatever has become of the node.
 func (s *Sim) interruptSpot() {
 	m := s.anyMachine()
 	if m == nil {
 		return
 	}
 	end := s.clock.now.Add(warnedFor)
-	warning := cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption, Deadline: end.UTC().Truncate(time.Second)}
+	warning := cloudprovider.Interruption{Kind: cloudprovider.SpotInterruption,
+		Deadline: end.UTC().Truncate(time.Second)}
 	s.trace.note("cloud: will take %s back", m.instance.ProviderID)
 	for range s.clock.number(1, 2) {
 		s.clock.after(s.clock.between(0, 10*time.Second), func() { s.interrupted(m, warning) })
@@ -65,10 +67,12 @@ func (s *Sim) anyMachine() *machine {
 	return nil
 }
 
-// interrupted is whoever listens to the cloud: it writes what it has heard on the claim, unless that says something more urgent.
+// interrupted is whoever listens to the cloud: it writes what it has heard on the claim, unless that says something
+// more urgent.
 func (s *Sim) interrupted(m *machine, i cloudprovider.Interruption) {
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if string(c.UID) != m.instance.ClaimUID || c.Status.ProviderID == "" || c.DeletionTimestamp != nil && i.Kind == cloudprovider.InstanceTerminating {
+		if string(c.UID) != m.instance.ClaimUID || c.Status.ProviderID == "" || c.DeletionTimestamp != nil &&
+			i.Kind == cloudprovider.InstanceTerminating {
 			continue
 		}
 		s.trace.note("listener: %s of %s", i, c.Name)
@@ -82,11 +86,14 @@ func (s *Sim) interrupted(m *machine, i cloudprovider.Interruption) {
 	}
 }
 
-// forgetAdvice takes advice back, which nobody is bound to follow: where limits leave no room for another node, the node stays.
+// forgetAdvice takes advice back, which nobody is bound to follow: where limits leave no room for another node, the
+// node stays.
 func (s *Sim) forgetAdvice() {
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
 		if c.Annotations[cloudprovider.InterruptionAnnotation] == cloudprovider.RebalanceRecommendation {
-			edit(s.store, claims, keyOf(c), c.UID, func(c *v1.NodeClaim) { delete(c.Annotations, cloudprovider.InterruptionAnnotation) })
+			edit(s.store, claims, keyOf(c), c.UID, func(c *v1.NodeClaim) {
+				delete(c.Annotations, cloudprovider.InterruptionAnnotation)
+			})
 		}
 	}
 }
@@ -105,8 +112,8 @@ func endOf(claim *v1.NodeClaim) (end time.Time, has bool) {
 	return end, has
 }
 
-// interrupting: a replica ends a node whose machine is taken away. As long as there is time, every pod that has to leave has a
-// place that is up, by what the replica knows.
+// interrupting: a replica ends a node whose machine is taken away. As long as there is time, every pod that has to
+// leave has a place that is up, by what the replica knows.
 func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	claim, ok := r.cache[claims][c.Claim].(*v1.NodeClaim)
 	if !ok || c.Reason != command.Interrupted {
@@ -124,7 +131,8 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	const promise = "pods of an interrupted node leave when their places are ready or time runs out"
 	j.asks(promise)
 	_, joined := r.cache[nodes][c.Node].(*corev1.Node)
-	if vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0; !joined || vacant { // its node is there and has not been opened
+	if vacant := claim.Status.NodeName == "" && len(r.podsOf(c.Node)) == 0; !joined || vacant {
+		// its node is there and has not been opened
 		return
 	}
 	made, up := 0, 0
@@ -138,8 +146,11 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	}
 	if len(r.leavers(c.Node)) > 0 && (made == 0 || up < made) {
 		j.charge(promise, []plea{
-			{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, claim.Annotations[cluster.MoveAnnotation]) }},
+			{"there is room elsewhere", func() bool {
+				return r.roomElsewhere(c.Node, claim.Annotations[cluster.MoveAnnotation])
+			}},
 			is(cutOff, r.stale),
-		}, "%s ends %s (%s), of %d replacements %d are ready, and there is no room elsewhere", r, claim.Name, i, made, up)
+		}, "%s ends %s (%s), of %d replacements %d are ready, and there is no room elsewhere", r, claim.Name,
+			i, made, up)
 	}
 }

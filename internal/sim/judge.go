@@ -15,9 +15,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// judge watches over the promises that hold at every step. What a replica does that has lost the lease without noticing is
-// not held against limits and budgets: it can't know what its successor does, and no lock reaches that far. Everything else
-// holds for it too. Its successor has to reckon with all of it that shows in its own cache when it begins something.
+// judge watches over the promises that hold at every step. What a replica does that has lost the lease without noticing
+// is not held against limits and budgets: it can't know what its successor does, and no lock reaches that far.
+// Everything else holds for it too. Its successor has to reckon with all of it that shows in its own cache when it
+// begins something.
 type judge struct {
 	sim *Sim
 	// foreign are claims that such a replica has made.
@@ -26,15 +27,16 @@ type judge struct {
 	knew map[types.UID]map[types.UID]bool
 	// written are machines that a claim has named.
 	written map[string]bool
-	// voluntary are claims that were ended because somebody chose to; true if a leader did it, false if a stale replica. repaired are
-	// those that a leader has ended for their health.
+	// voluntary are claims that were ended because somebody chose to; true if a leader did it, false if a stale
+	// replica. repaired are those that a leader has ended for their health.
 	voluntary, repaired map[types.UID]bool
 	// turns say in which turn it was decided to end them.
 	turns map[types.UID]int
 	// moves are the moves that claims go in, and begun is when the first claim of a move got into it.
 	moves map[types.UID]string
 	begun map[string]time.Time
-	// reopens counts the nodes of a move that were opened again, and loosened is when a stale replica last took down the fence of one.
+	// reopens counts the nodes of a move that were opened again, and loosened is when a stale replica last took down
+	// the fence of one.
 	reopens  map[string]int
 	loosened map[string]time.Time
 	// meant are claims that a replica has begun to fence for a move: one may be gone before that is written on it.
@@ -44,14 +46,14 @@ type judge struct {
 	takenFrom map[string]bool
 	// repooled is from when to when somebody had changed which pool a claim says it is of.
 	repooled map[types.UID]span
-	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by the name
-	// of the first.
+	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by
+	// the name of the first.
 	left map[string]float64
 	// died are the moves of which a machine had died by itself when its node was ended.
 	died    map[string]bool
 	parties map[string]string
-	// before are the pods that were there when the first node of a move was ended, by move: none of them has come in the place of a pod
-	// of the move's nodes.
+	// before are the pods that were there when the first node of a move was ended, by move: none of them has come in
+	// the place of a pod of the move's nodes.
 	before map[string]map[types.UID]bool
 	// asked is when a replica last began to ask the cloud's list for the machine of a claim that names none.
 	asked map[question]time.Time
@@ -68,12 +70,15 @@ type judge struct {
 
 func newJudge(s *Sim) *judge {
 	return &judge{
-		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool), written: make(map[string]bool),
-		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), turns: make(map[types.UID]int), left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
+		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool),
+		written:   make(map[string]bool),
+		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), turns: make(map[types.UID]int),
+		left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
 		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
-		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int), loosened: make(map[string]time.Time),
-		marked: make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
+		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int),
+		loosened: make(map[string]time.Time),
+		marked:   make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
 	}
 }
 
@@ -110,8 +115,8 @@ const (
 	cutOff         = "the replica had lost the lease and did not know"
 )
 
-// beginning: a replica begins to carry a command out. A pod that it binds has room, by what the replica knows. It can't know
-// what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
+// beginning: a replica begins to carry a command out. A pod that it binds has room, by what the replica knows. It can't
+// know what kube-scheduler does at the same moment; what does not fit then is turned away by the kubelet.
 func (j *judge) beginning(r *replica, c command.Command) {
 	if end, ok := c.(command.DeleteClaim); ok {
 		if !r.stale {
@@ -136,18 +141,21 @@ func (j *judge) beginning(r *replica, c command.Command) {
 	node, ok := r.cache[nodes][bind.Node].(*corev1.Node)
 	pod, there := r.cache[pods][bind.Namespace+"/"+bind.Name].(*corev1.Pod)
 	if !ok || !there {
-		j.sim.fail("pods go to nodes that are there", "%s binds %s to %s, of which it knows nothing", r, bind.Pod, bind.Node)
+		j.sim.fail("pods go to nodes that are there", "%s binds %s to %s, of which it knows nothing", r,
+			bind.Pod, bind.Node)
 		return
 	}
 	used := sizeOf(pod)
 	for _, obj := range r.cache[pods] {
-		if p := obj.(*corev1.Pod); p.UID != pod.UID && !isDone(p) && (p.Spec.NodeName == bind.Node || p.Spec.NodeName == "" && r.isBinding(p.UID, bind.Node)) {
+		if p := obj.(*corev1.Pod); p.UID != pod.UID && !isDone(p) && (p.Spec.NodeName == bind.Node ||
+			p.Spec.NodeName == "" && r.isBinding(p.UID, bind.Node)) {
 			used = used.add(sizeOf(p))
 		}
 	}
 	// Of what the pod does not ask for there may be too little already, as after two replicas with old lists.
 	if room := roomOf(node.Status.Allocatable); !used.of(sizeOf(pod)).within(room) {
-		j.sim.fail("no pod beyond capacity", "%s binds %s to %s, which has %+v, and its pods take %+v", r, bind.Pod, bind.Node, room, used)
+		j.sim.fail("no pod beyond capacity", "%s binds %s to %s, which has %+v, and its pods take %+v", r, bind.Pod,
+			bind.Node, room, used)
 	}
 }
 
@@ -184,7 +192,8 @@ func (j *judge) spending(g *policyv1.PodDisruptionBudget) {
 	if j.asks(promise); healthy > g.Status.DesiredHealthy {
 		return
 	}
-	j.charge(promise, []plea{is("pods went by themselves before they were counted again", healthy < g.Status.CurrentHealthy)},
+	j.charge(promise, []plea{is("pods went by themselves before they were counted again",
+		healthy < g.Status.CurrentHealthy)},
 		"%s wants %d healthy pods, has %d, and one is evicted", g.Name, g.Status.DesiredHealthy, healthy)
 }
 
@@ -270,7 +279,8 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	j.asks(claimOutlives)
 	for _, m := range j.sim.cloud.machines {
 		if m.instance.ClaimUID == c.UID {
-			j.charge(claimOutlives, []plea{is("another replica has just launched it", j.launchedBeside(r, m)), is("the cloud's list did not show it yet", j.hidden(r, m))},
+			j.charge(claimOutlives, []plea{is("another replica has just launched it", j.launchedBeside(r, m)),
+				is("the cloud's list did not show it yet", j.hidden(r, m))},
 				"%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
 		}
 	}
@@ -294,8 +304,8 @@ func (j *judge) moved(r *replica, claim *v1.NodeClaim) {
 	j.moves[claim.UID] = move
 }
 
-// launchedBeside reports whether another replica has launched the machine beside this one, and not before it began: what came
-// before shows in the cloud's list. The machine is found and ended later.
+// launchedBeside reports whether another replica has launched the machine beside this one, and not before it began:
+// what came before shows in the cloud's list. The machine is found and ended later.
 func (j *judge) launchedBeside(r *replica, m *machine) bool {
 	return m.by != r && m.instance.CreatedAt.After(r.started)
 }
@@ -306,9 +316,9 @@ type question struct {
 	claim   string
 }
 
-// hidden reports whether the replica can't have known of the machine when it began to let go of the claim or, if it has asked before,
-// when it did that: the answer to the launch was lost, or was never written down, and the cloud's list did not show the machine.
-// It is found later.
+// hidden reports whether the replica can't have known of the machine when it began to let go of the claim or, if it has
+// asked before, when it did that: the answer to the launch was lost, or was never written down, and the cloud's list
+// did not show the machine. It is found later.
 func (j *judge) hidden(r *replica, m *machine) bool {
 	began := r.current.began
 	if at, asked := j.asked[question{r.number, m.instance.ClaimUID}]; asked {

@@ -73,7 +73,8 @@ func (j *judge) created(r *replica, obj client.Object) {
 				is("another replica's claims were not known yet", known <= limit.Value()),
 				is("somebody had changed of which pool a claim says it is", odd),
 			},
-			"NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, known, pool.Name, limit.String())
+			"NodeClaim %s is number %d of pool %s, whose limit is %s nodes", claim.Name, known, pool.Name,
+			limit.String())
 	}
 }
 

@@ -36,7 +36,8 @@ func (s *Sim) join(m *machine) {
 		}},
 		Status: corev1.NodeStatus{
 			Capacity: m.instance.Capacity, Allocatable: m.instance.Allocatable,
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.clock.seconds())}},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse,
+				LastTransitionTime: metav1.NewTime(s.clock.seconds())}},
 		},
 	}
 	if s.strikes("bare", s.weather.bare) {
@@ -68,7 +69,9 @@ func (s *Sim) dropStartupTaints(m *machine) {
 	}
 	starting := func(t corev1.Taint) bool { return t.Key == startupTaint }
 	if slices.ContainsFunc(node.Spec.Taints, starting) {
-		edit(s.store, nodes, m.node, "", func(n *corev1.Node) { n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, starting) })
+		edit(s.store, nodes, m.node, "", func(n *corev1.Node) {
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, starting)
+		})
 		return
 	}
 	if node.Labels[v1.NodeRegisteredLabelKey] == "" {
@@ -88,14 +91,15 @@ func (s *Sim) setReady(name string, status corev1.ConditionStatus) {
 			return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
 		})
 		if status == corev1.ConditionUnknown {
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnreachable,
+				Effect: corev1.TaintEffectNoSchedule},
 				corev1.Taint{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute})
 		}
 	})
 }
 
-// machineGone is what Kubernetes does about a node whose machine is no more: it is marked, its pods are told to go, and on
-// some clouds the Node is deleted.
+// machineGone is what Kubernetes does about a node whose machine is no more: it is marked, its pods are told to go, and
+// on some clouds the Node is deleted.
 func (s *Sim) machineGone(m *machine) {
 	s.clock.after(s.clock.between(10*time.Second, 50*time.Second), func() {
 		if s.store.get(nodes, m.node) == nil {
@@ -157,10 +161,13 @@ func (s *Sim) tend(pod *corev1.Pod) {
 			}
 		})
 	case pod.Status.Phase == corev1.PodPending && s.tooMuch(pod):
-		edit(s.store, pods, key, uid, func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu" })
+		edit(s.store, pods, key, uid, func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "OutOfcpu"
+		})
 	case pod.Status.Phase == corev1.PodPending:
 		s.clock.after(s.clock.between(300*time.Millisecond, 4*time.Second), func() {
-			if now, ok := find[*corev1.Pod](s.store, pods, key); ok && now.UID == uid && m.awake && now.Status.Phase == corev1.PodPending {
+			if now, ok := find[*corev1.Pod](s.store, pods, key); ok && now.UID == uid && m.awake &&
+				now.Status.Phase == corev1.PodPending {
 				s.run(key)
 			}
 		})
@@ -183,6 +190,7 @@ func (s *Sim) run(key string) {
 	edit(s.store, pods, key, "", func(p *corev1.Pod) {
 		at := metav1.NewTime(s.clock.seconds())
 		p.Status.Phase, p.Status.StartTime = corev1.PodRunning, &at
-		setPodCondition(p, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at})
+		setPodCondition(p, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: at})
 	})
 }

@@ -104,7 +104,8 @@ func (s *Sim) changeTemplate() {
 func (s *Sim) changeRequirements() {
 	s.editAnyPool("requirements", func(p *v1.NodePool) {
 		p.Spec.Template.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{
-			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: pick(s.clock, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot}}),
+			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn,
+			Values: pick(s.clock, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot}}),
 		}}
 	})
 }
@@ -176,7 +177,8 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	j.left[move] += s.priceOf(claim)
 	going, coming := j.balance(r, move)
 	for _, c := range list[*v1.NodeClaim](s.store, claims) {
-		if c.UID != claim.UID && j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil && !j.unknown(r.current.knows, c) {
+		if c.UID != claim.UID && j.together(c.Annotations[cluster.MoveAnnotation], move) &&
+			c.DeletionTimestamp == nil && !j.unknown(r.current.knows, c) {
 			going += s.priceOf(c)
 			if s.cloud.find(c.Status.ProviderID) == nil {
 				j.died[move] = true
@@ -203,11 +205,12 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	}, "the move %s replaces nodes for %.3f by nodes for %.3f", move, going, coming)
 }
 
-// ending: a replica begins to end a claim that goes in a move. By what it knows, what takes its place is there, or is no longer
-// needed.
+// ending: a replica begins to end a claim that goes in a move. By what it knows, what takes its place is there, or is
+// no longer needed.
 func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	claim, ok := r.cache[claims][c.Claim].(*v1.NodeClaim)
-	if !ok || claim.Annotations[cluster.MoveAnnotation] == "" || c.Reason != command.Underutilized && c.Reason != command.Drifted {
+	if !ok || claim.Annotations[cluster.MoveAnnotation] == "" || c.Reason != command.Underutilized &&
+		c.Reason != command.Drifted {
 		return
 	}
 	move := claim.Annotations[cluster.MoveAnnotation]
@@ -215,10 +218,13 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	j.asks(promise)
 	for _, name := range slices.Sorted(maps.Keys(r.cache[claims])) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
-		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
+		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions,
+			v1.ConditionTypeInitialized) {
 			j.charge(promise, []plea{
 				{"a static pool has another in its place", func() bool { return r.replacedAgain(claim, move) }},
-				{"a static pool has as many nodes without it", func() bool { return other.DeletionTimestamp != nil && r.fullWithout(claim) }},
+				{"a static pool has as many nodes without it", func() bool {
+					return other.DeletionTimestamp != nil && r.fullWithout(claim)
+				}},
 				{"there is room elsewhere", func() bool { return r.roomElsewhere(c.Node, move) }},
 				is(cutOff, r.stale),
 			}, "%s ends %s of the move %s, and %s is not there", r, claim.Name, move, name)
@@ -226,8 +232,8 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 	}
 }
 
-// replacedAgain reports whether the claim's pool is static and a replacement that was made for the move later is up: such a pool replaces one
-// node by one.
+// replacedAgain reports whether the claim's pool is static and a replacement that was made for the move later is up:
+// such a pool replaces one node by one.
 func (r *replica) replacedAgain(claim *v1.NodeClaim, move string) bool {
 	pool, ok := r.cache[pools][claim.Labels[v1.NodePoolLabelKey]].(*v1.NodePool)
 	if !ok || pool.Spec.Replicas == nil {
@@ -281,7 +287,8 @@ func (r *replica) stays(p *corev1.Pod) bool {
 }
 
 func staysBy(p *corev1.Pod, budgets iter.Seq[*policyv1.PodDisruptionBudget]) bool {
-	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" || tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) {
+	if p.Annotations[v1.DoNotDisruptAnnotationKey] != "" ||
+		tolerates(p, []corev1.Taint{v1.DisruptedNoScheduleTaint()}) {
 		return true
 	}
 	for g := range budgets {
@@ -306,7 +313,8 @@ func (s *Sim) priceOf(claim *v1.NodeClaim) float64 {
 	}
 	for _, t := range s.cloud.types {
 		for i := range t.Offerings {
-			if o := &t.Offerings[i]; t.Name == m.instance.Type && o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
+			if o := &t.Offerings[i]; t.Name == m.instance.Type &&
+				o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
 				o.Labels[v1.CapacityTypeLabelKey] == m.instance.Labels[v1.CapacityTypeLabelKey] {
 				return o.Price
 			}
@@ -315,10 +323,12 @@ func (s *Sim) priceOf(claim *v1.NodeClaim) float64 {
 	return 0
 }
 
-// driftedAndMayGo reports whether a claim is not what its pool and class ask for although nothing stands in the way of a new one.
+// driftedAndMayGo reports whether a claim is not what its pool and class ask for although nothing stands in the way of
+// a new one.
 func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
-	if !ok || pool.Spec.Limits != nil || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil && !s.policy.StaticCapacity {
+	if !ok || pool.Spec.Limits != nil || pool.DeletionTimestamp != nil || pool.Spec.Replicas != nil &&
+		!s.policy.StaticCapacity {
 		return false
 	}
 	for _, p := range s.tenantsOn(claim.Status.NodeName) {
@@ -331,7 +341,8 @@ func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 	drifted := m != nil && m.image != s.cloud.image ||
 		claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Annotations[v1.NodePoolHashAnnotationKey]
 	s.mercy.asks(driftedGo)
-	return drifted && !s.mercy.spares(driftedGo, is("DaemonSets leave its pods no room on a new node", len(s.daemons) > 0))
+	return drifted && !s.mercy.spares(driftedGo, is("DaemonSets leave its pods no room on a new node",
+		len(s.daemons) > 0))
 }
 
 // lasting is a duration as it is read from a text: the API server has nothing else.

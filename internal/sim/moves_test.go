@@ -15,7 +15,8 @@ func keptFor(move string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Annotations[cluster.KeptForAnnotation] = move }
 }
 
-// TestRoomElsewhere: a closed node is room for the pods of the move that it is kept for, and for others only if that goes now.
+// TestRoomElsewhere: a closed node is room for the pods of the move that it is kept for, and for others only if that
+// goes now.
 func TestRoomElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		name, move string
@@ -30,9 +31,15 @@ func TestRoomElsewhere(t *testing.T) {
 		{"kept for another move, and opened now", "other", func(n *corev1.Node) { n.Name = "opening" }, true},
 		{"kept for another move, which is over", "other", keptFor("over"), true},
 		{"kept, and the node goes in none", "", func(*corev1.Node) {}, false},
-		{"kept, and not up", "mine", func(n *corev1.Node) { n.Labels = map[string]string{v1.NodeRegisteredLabelKey: "true"} }, false},
-		{"kept, and too small", "mine", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("1m") }, false},
-		{"kept, and on its way out", "mine", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()} }, false},
+		{"kept, and not up", "mine", func(n *corev1.Node) {
+			n.Labels = map[string]string{v1.NodeRegisteredLabelKey: "true"}
+		}, false},
+		{"kept, and too small", "mine", func(n *corev1.Node) {
+			n.Status.Allocatable[corev1.ResourceCPU] = apiresource.MustParse("1m")
+		}, false},
+		{"kept, and on its way out", "mine", func(n *corev1.Node) {
+			n.Spec.Taints = []corev1.Taint{v1.DisruptedNoScheduleTaint()}
+		}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSim(1, Options{})
@@ -43,11 +50,13 @@ func TestRoomElsewhere(t *testing.T) {
 			edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) {
 				p.Spec.NodeName, p.Spec.NodeSelector, p.Spec.Tolerations, p.Annotations = "old", nil, nil, nil
 			})
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new", Annotations: map[string]string{cluster.KeptForAnnotation: "mine"},
-				Labels: map[string]string{v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true"}}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new",
+				Annotations: map[string]string{cluster.KeptForAnnotation: "mine"},
+				Labels:      map[string]string{v1.NodeRegisteredLabelKey: "true", v1.NodeInitializedLabelKey: "true"}}}
 			node.Spec.Unschedulable = true
-			node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("64"), corev1.ResourceMemory: apiresource.MustParse("256Gi"),
-				corev1.ResourcePods: apiresource.MustParse("20")}
+			node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("64"),
+				corev1.ResourceMemory: apiresource.MustParse("256Gi"),
+				corev1.ResourcePods:   apiresource.MustParse("20")}
 			c.change(node)
 			s.store.create(node)
 			s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{

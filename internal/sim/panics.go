@@ -148,7 +148,8 @@ func (o observer) PlannerFailed(b plan.PlannerFailure) {
 	}
 	what, class, ofOne := strings.Cut(strings.TrimPrefix(b.Panic, planted), ofClass)
 	s.seen["contained "+what]++
-	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step, len(b.LeftOut.Classes), len(b.LeftOut.Claims), len(b.LeftOut.Parts))
+	s.trace.note("%s: contains a failure in %s: %d classes, %d claims and %d parts are left out", o.r, b.Step,
+		len(b.LeftOut.Classes), len(b.LeftOut.Claims), len(b.LeftOut.Parts))
 	if b.Minimal || b.MinimalFailed {
 		s.fail("a failure is contained", "%s: nothing can be planned", b.Panic)
 	}

@@ -20,9 +20,9 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// patch changes an object, or its status, as the API server does: a lock on the version and the tests of a JSON patch are
-// honoured, what belongs to the other half is ignored, and a patch that changes nothing writes nothing. What is stored then
-// is copied into obj.
+// patch changes an object, or its status, as the API server does: a lock on the version and the tests of a JSON patch
+// are honoured, what belongs to the other half is ignored, and a patch that changes nothing writes nothing. What is
+// stored then is copied into obj.
 func (s *store) patch(obj client.Object, p client.Patch, status, slow bool) error {
 	k, key := kindOf(obj), keyOf(obj)
 	old := s.get(k, key)
@@ -31,7 +31,8 @@ func (s *store) patch(obj client.Object, p client.Patch, status, slow bool) erro
 	}
 	var next client.Object
 	if !slow && obj.GetResourceVersion() == old.GetResourceVersion() {
-		// The patch is the difference between what is stored and obj, so obj is what it would come to, and no test can fail.
+		// The patch is the difference between what is stored and obj, so obj is what it would come to, and no test can
+		// fail.
 		next = obj.DeepCopyObject().(client.Object)
 	} else {
 		data, err := p.Data(obj)
@@ -188,8 +189,10 @@ func sameSpec(old, next client.Object) bool {
 // sameHalf reports whether a write to the object, or to its status, changes nothing.
 func sameHalf(old, next client.Object, status bool) bool {
 	if !status {
-		return sameSpec(old, next) && maps.Equal(old.GetLabels(), next.GetLabels()) && maps.Equal(old.GetAnnotations(), next.GetAnnotations()) &&
-			slices.Equal(old.GetFinalizers(), next.GetFinalizers()) && equality.Semantic.DeepEqual(old.GetOwnerReferences(), next.GetOwnerReferences())
+		return sameSpec(old, next) && maps.Equal(old.GetLabels(), next.GetLabels()) && maps.Equal(old.GetAnnotations(),
+			next.GetAnnotations()) &&
+			slices.Equal(old.GetFinalizers(), next.GetFinalizers()) &&
+			equality.Semantic.DeepEqual(old.GetOwnerReferences(), next.GetOwnerReferences())
 	}
 	switch n := next.(type) {
 	case *corev1.Pod:
@@ -202,8 +205,8 @@ func sameHalf(old, next client.Object, status bool) bool {
 	return equality.Semantic.DeepEqual(old, next)
 }
 
-// setTimes sets the times that writers take from the machine's clock to the virtual one's, and cuts them to the second as
-// Kubernetes' text does.
+// setTimes sets the times that writers take from the machine's clock to the virtual one's, and cuts them to the second
+// as Kubernetes' text does.
 func (s *store) setTimes(old, next client.Object) {
 	switch n := next.(type) {
 	case *v1.NodeClaim:

@@ -57,7 +57,8 @@ type replica struct {
 	sent map[string]time.Time
 	// holdsOrphans says that the last plan leaves machines alone which nobody claims, because there may have been many.
 	holdsOrphans bool
-	// skew is by how much the clock of its machine is wrong; clock is what it makes of it and of the API server's answers.
+	// skew is by how much the clock of its machine is wrong; clock is what it makes of it and of the API server's
+	// answers.
 	skew  time.Duration
 	clock *ingest.ServerClock
 }
@@ -83,7 +84,8 @@ type act struct {
 	command command.Command
 	*coroutine
 	stopped bool
-	// turn is the how manyth of all it is: whoever decided on more than one thing at the same moment decided on them in this order.
+	// turn is the how manyth of all it is: whoever decided on more than one thing at the same moment decided on them in
+	// this order.
 	turn int
 	// What the replica knew when it began: claims that a stale replica had made, and claims that were on their way out.
 	began          time.Time
@@ -98,7 +100,8 @@ func (s *Sim) start() *replica {
 	if s.started > 1 {
 		s.judge.vain.began = append(s.judge.vain.began, s.clock.now)
 	}
-	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time), breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
+	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time),
+		breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
 	r.skew, r.clock = s.foes.skew, r.newClock()
 	if err := r.clock.Settle(func() error { r.hears(r.steady()); return nil }); err != nil {
 		panic(err) // it is always answered
@@ -106,14 +109,16 @@ func (s *Sim) start() *replica {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.book = ingest.New(r.clock.Now, validate.Labels{}, []cluster.ClassRef{{Group: classGroup, Kind: classKind}})
 	r.loop = &loop.Loop{
-		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, IsLeader: r.leads, Planner: s.planner(),
+		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, IsLeader: r.leads,
+		Planner: s.planner(),
 		Actor: &actuate.Actor{
 			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.clock.Now, Names: r.book.Names,
 			Wait: r.wait,
 		},
 	}
 	r.book.NoteNodeClassVersion(theClass(), fmt.Sprint(s.cloud.image))
-	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}, cluster.NodeClassState{Ready: true, Generation: 1})
+	r.book.SetNodeClass(cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className},
+		cluster.NodeClassState{Ready: true, Generation: 1})
 	s.tellSystem(r)
 	r.hearOfPriorities()
 	for _, ds := range s.daemons {
@@ -280,8 +285,8 @@ func (r *replica) wait(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// world is the replica's book as the loop sees it. Planning takes time, in which other things happen: asking for the revision
-// is when the loop would notice.
+// world is the replica's book as the loop sees it. Planning takes time, in which other things happen: asking for the
+// revision is when the loop would notice.
 type world struct{ r *replica }
 
 func (w world) Changed() <-chan struct{}        { return w.r.book.Changed() }

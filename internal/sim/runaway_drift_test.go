@@ -8,12 +8,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestDriftThatComesBack has a cloud that finds each new node drifted, as with an alias that resolves in two ways: nodes are replaced one
-// at a time and less and less often, with and without pods, however many there are.
+// TestDriftThatComesBack has a cloud that finds each new node drifted, as with an alias that resolves in two ways:
+// nodes are replaced one at a time and less and less often, with and without pods, however many there are.
 func TestDriftThatComesBack(t *testing.T) {
 	for _, count := range []int{1, 12, 60} {
-		// The first nodes, what replaces all of them before it is known that this drifts, too, and the probes of an hour: at once, and
-		// 5, 15, 35 and 75 min later, and as many once more for moves that are given up.
+		// The first nodes, what replaces all of them before it is known that this drifts, too, and the probes of an
+		// hour: at once, and 5, 15, 35 and 75 min later, and as many once more for moves that are given up.
 		most := 2*count + 10
 		for _, static := range []bool{false, true} {
 			for seed := range uint64(3) {
@@ -25,7 +25,8 @@ func TestDriftThatComesBack(t *testing.T) {
 					made := len(s.judge.vain.madeFor)
 					t.Logf("%d NodeClaims", made)
 					if s.failure != nil || made > most || made < 3 {
-						t.Errorf("%d NodeClaims were made in an hour for %d nodes, want at most %d and some: %v", made, count, most, s.failure)
+						t.Errorf("%d NodeClaims were made in an hour for %d nodes, want at most %d and some: %v", made,
+							count, most, s.failure)
 					}
 					for len(s.replicas) > 0 {
 						s.replicas[0].kill()
@@ -36,7 +37,8 @@ func TestDriftThatComesBack(t *testing.T) {
 	}
 }
 
-// TestDriftRollsAreNotSlowed: four images one after the other, the next one as soon as each node has the last one, or in the midst of it.
+// TestDriftRollsAreNotSlowed: four images one after the other, the next one as soon as each node has the last one, or
+// in the midst of it.
 func TestDriftRollsAreNotSlowed(t *testing.T) {
 	for seed := range uint64(3) {
 		s := driftWorld(seed, 6, true)

@@ -8,15 +8,19 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestNodesThatExpireAtOnce has a pool whose nodes live for so little time that no pod runs there for a minute: somebody
-// meant 10 hours and wrote 10 seconds. Nodes are made with growing pauses, as for any other cause.
+// TestNodesThatExpireAtOnce has a pool whose nodes live for so little time that no pod runs there for a minute:
+// somebody meant 10 hours and wrote 10 seconds. Nodes are made with growing pauses, as for any other cause.
 func TestNodesThatExpireAtOnce(t *testing.T) {
 	for _, x := range []struct{ life, soft time.Duration }{
-		{life: time.Second}, {life: 10 * time.Second}, {life: 40 * time.Second}, {life: 70 * time.Second}, {life: 9 * time.Minute},
-		{life: 70 * time.Second, soft: time.Minute}, {life: 2 * time.Minute, soft: 100 * time.Second}, {life: 9 * time.Minute, soft: 8*time.Minute + 50*time.Second},
+		{life: time.Second}, {life: 10 * time.Second}, {life: 40 * time.Second}, {life: 70 * time.Second},
+		{life: 9 * time.Minute},
+		{life: 70 * time.Second, soft: time.Minute}, {life: 2 * time.Minute, soft: 100 * time.Second},
+		{life: 9 * time.Minute, soft: 8*time.Minute + 50*time.Second},
 	} {
 		for seed := range uint64(3) {
-			t.Run(fmt.Sprintf("%s %s %d", x.life, x.soft, seed), func(t *testing.T) { playExpiry(t, x.life, x.soft, seed) })
+			t.Run(fmt.Sprintf("%s %s %d", x.life, x.soft, seed), func(t *testing.T) {
+				playExpiry(t, x.life, x.soft, seed)
+			})
 		}
 	}
 }
@@ -47,7 +51,8 @@ func playExpiry(t *testing.T, life, soft time.Duration, seed uint64) {
 		}
 	}
 	made := len(s.judge.vain.madeFor)
-	t.Logf("%d NodeClaims were made in an hour; %d machines were launched while no pod ran for a minute", made, launched)
+	t.Logf("%d NodeClaims were made in an hour; %d machines were launched while no pod ran for a minute",
+		made, launched)
 	if most := 22; s.failure != nil || launched > most { // 2 B + 20
 		t.Errorf("%d machines were launched in an hour for one pod, want at most %d: %v", launched, most, s.failure)
 	}

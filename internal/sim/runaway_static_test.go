@@ -8,8 +8,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestStaticNodesThatEndAtOnce has a static pool whose nodes end soon after they were made: the pool lets them live for seconds only, or
-// an agent deletes each. New ones are made with growing pauses.
+// TestStaticNodesThatEndAtOnce has a static pool whose nodes end soon after they were made: the pool lets them live for
+// seconds only, or an agent deletes each. New ones are made with growing pauses.
 func TestStaticNodesThatEndAtOnce(t *testing.T) {
 	const replicas, most = 3, 16 // for each of them within an hour: see docs/concepts/bounds.md
 	for _, x := range []struct {
@@ -26,7 +26,8 @@ func TestStaticNodesThatEndAtOnce(t *testing.T) {
 					}
 				})
 				if made > replicas*most || made < replicas*5 {
-					t.Errorf("%d NodeClaims were made in an hour for %d nodes, want at most %d and some", made, replicas, replicas*most)
+					t.Errorf("%d NodeClaims were made in an hour for %d nodes, want at most %d and some", made,
+						replicas, replicas*most)
 				}
 			})
 		}

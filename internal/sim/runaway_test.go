@@ -13,7 +13,8 @@ import (
 // ordinaryHours is how many simulated hours an ordinary test run plays.
 const ordinaryHours = 60
 
-// TestRunaway plays hours in which an agent makes every new node useless, and holds the program to its bound on nodes in vain.
+// TestRunaway plays hours in which an agent makes every new node useless, and holds the program to its bound on nodes
+// in vain.
 //
 //	go test ./internal/sim -run TestRunaway -seeds 2000
 //	go test ./internal/sim -run TestRunaway -from 5000 -seeds 100   another hundred
@@ -46,7 +47,8 @@ func TestRunaway(t *testing.T) {
 	t.Logf("%d hours in %s", count, time.Since(began).Round(time.Millisecond))
 }
 
-// hoursToPlay are the first seed and how many: one if a seed is asked for, or else from the one that is, or the ordinary ones.
+// hoursToPlay are the first seed and how many: one if a seed is asked for, or else from the one that is, or the
+// ordinary ones.
 func hoursToPlay(f wanted) (from, count uint64) {
 	from, count = f.from, ordinaryHours
 	if f.asked["seeds"] {
@@ -101,14 +103,17 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 		harm := len(slices.DeleteFunc(slices.Clone(of), func(h hour) bool { return h.launched <= h.wanted }))
 		spent := slices.MaxFunc(of, func(a, b hour) int { return cmp.Compare(a.spent, b.spent) })
 		if harm == 0 && count >= ordinaryHours {
-			t.Errorf("in %d hours no agent of the kind %q brought about more launches than its victims need nodes: it tests nothing", len(of), kind)
+			t.Errorf("in %d hours no agent of the kind %q brought about more launches than its victims need nodes: "+
+				"it tests nothing", len(of), kind)
 		}
 		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
-		t.Logf("%-16s %4d hours, %d of them with more launches than nodes needed; nodes in vain cost at most %.0f %% of what they may (seed %d)",
+		t.Logf("%-16s %4d hours, %d of them with more launches than nodes needed; nodes in vain cost at most %.0f %% "+
+			"of what they may (seed %d)",
 			kind, len(of), harm, 100*spent.spent, spent.seed)
 		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); "+
 			"closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
-			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed, late.recovered.Round(time.Second), late.seed)
+			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed,
+			late.recovered.Round(time.Second), late.seed)
 	}
 }
 

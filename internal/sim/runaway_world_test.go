@@ -31,7 +31,8 @@ func (s *Sim) prepareHour() *agent {
 	victim := s.hourSet("victim", kind)
 	s.store.create(victim)
 	bystander := s.hourSet("bystander", "")
-	bystander.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // also of our own: a drain leaves it
+	// also of our own: a drain leaves it
+	bystander.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	one := int32(1)
 	bystander.Spec.Replicas = &one
 	s.store.create(bystander)
@@ -71,7 +72,8 @@ func spares(kind string) bool {
 
 // hourPolicies are the consolidation policies that there are.
 func hourPolicies() []v1.ConsolidationPolicy {
-	return []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}
+	return []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced,
+		v1.ConsolidationPolicyWhenEmptyOrUnderutilized}
 }
 
 func (s *Sim) hourPool(name, kind string) *v1.NodePool {
@@ -81,8 +83,10 @@ func (s *Sim) hourPool(name, kind string) *v1.NodePool {
 	t.Spec.NodeClassRef = &v1.NodeClassReference{Group: classGroup, Kind: classKind, Name: className}
 	t.Spec.ExpireAfter = v1.NeverDuration()
 	t.Labels = map[string]v1.LabelValue{specialLabel: "special"}
-	t.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn,
-		Values: pick(c, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot}, {v1.CapacityTypeSpot, v1.CapacityTypeOnDemand}})}}
+	t.Spec.Requirements = []v1.NodeSelectorRequirementWithMinValues{{Key: v1.CapacityTypeLabelKey,
+		Operator: corev1.NodeSelectorOpIn,
+		Values: pick(c, [][]string{{v1.CapacityTypeOnDemand}, {v1.CapacityTypeSpot},
+			{v1.CapacityTypeSpot, v1.CapacityTypeOnDemand}})}}
 	p.Spec.Disruption = v1.Disruption{
 		ConsolidationPolicy: pick(c, hourPolicies()),
 		ConsolidateAfter:    pick(c, []v1.NillableDuration{lasting(0), lasting(30 * time.Second), v1.NeverDuration()}),
@@ -128,15 +132,19 @@ func (s *Sim) growBystander() {
 	s.scaleTo(set, more)
 	s.clock.after(5*time.Minute, func() {
 		for _, p := range list[*corev1.Pod](s.store, pods) {
-			waited := s.clock.now.Sub(p.CreationTimestamp.Time) > 4*time.Minute && len(s.replicas) > 0 && s.clock.now.Sub(s.replicas[0].started) > 4*time.Minute
-			if p.Labels["app"] == "bystander" && p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil && waited {
-				s.fail("one owner's trouble never holds up another's", "%s has waited on %q since %s", p.Name, p.Spec.NodeName, p.CreationTimestamp)
+			waited := s.clock.now.Sub(p.CreationTimestamp.Time) > 4*time.Minute && len(s.replicas) > 0 &&
+				s.clock.now.Sub(s.replicas[0].started) > 4*time.Minute
+			if p.Labels["app"] == "bystander" && p.Status.Phase == corev1.PodPending && p.DeletionTimestamp == nil &&
+				waited {
+				s.fail("one owner's trouble never holds up another's", "%s has waited on %q since %s", p.Name,
+					p.Spec.NodeName, p.CreationTimestamp)
 			}
 		}
 	})
 }
 
-// witness is a node that stands for pods of the victim, if they wait: the agent has struck it and nobody ends it. Empty for none.
+// witness is a node that stands for pods of the victim, if they wait: the agent has struck it and nobody ends it. Empty
+// for none.
 func (s *Sim) witness(a *agent) string {
 	if s.someRun("victim") {
 		return ""

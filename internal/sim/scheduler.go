@@ -67,8 +67,8 @@ func (s *Sim) scheduleSoon() {
 	})
 }
 
-// schedule is one round of kube-scheduler over all pods that wait. What it binds takes effect a moment later; until then the
-// room counts as taken. It decides by dice between nodes that do.
+// schedule is one round of kube-scheduler over all pods that wait. What it binds takes effect a moment later; until
+// then the room counts as taken. It decides by dice between nodes that do.
 func (s *Sim) schedule() {
 	var waiting []*corev1.Pod
 	view, at := []*seen{}, map[string]*seen{}
@@ -133,7 +133,8 @@ func (s *Sim) place(p *corev1.Pod, view []*seen) {
 		delete(s.assumed, uid)
 		now, ok := find[*corev1.Pod](s.store, pods, key)
 		there := s.store.get(nodes, node)
-		if !ok || now.UID != uid || now.Spec.NodeName != "" || now.DeletionTimestamp != nil || there == nil || there.GetUID() != nodeUID {
+		if !ok || now.UID != uid || now.Spec.NodeName != "" || now.DeletionTimestamp != nil || there == nil ||
+			there.GetUID() != nodeUID {
 			s.scheduleSoon()
 			return
 		}
@@ -180,7 +181,8 @@ func tolerates(p *corev1.Pod, taints []corev1.Taint) bool {
 			continue
 		}
 		if !slices.ContainsFunc(p.Spec.Tolerations, func(o corev1.Toleration) bool {
-			return (o.Key == t.Key || o.Key == "" && o.Operator == corev1.TolerationOpExists) && (o.Effect == "" || o.Effect == t.Effect) &&
+			return (o.Key == t.Key || o.Key == "" && o.Operator == corev1.TolerationOpExists) &&
+				(o.Effect == "" || o.Effect == t.Effect) &&
 				(o.Operator == corev1.TolerationOpExists || o.Value == t.Value)
 		}) {
 			return false
@@ -221,6 +223,7 @@ func (s *Sim) giveUp(p *corev1.Pod, words string) {
 	edit(s.store, pods, keyOf(p), p.UID, func(p *corev1.Pod) {
 		p.Status.NominatedNodeName = ""
 		setPodCondition(p, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
-			Reason: corev1.PodReasonUnschedulable, Message: words, LastTransitionTime: metav1.NewTime(s.clock.seconds())})
+			Reason: corev1.PodReasonUnschedulable, Message: words,
+			LastTransitionTime: metav1.NewTime(s.clock.seconds())})
 	})
 }

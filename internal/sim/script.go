@@ -25,17 +25,21 @@ const (
 // choosePolicy draws how the program is set up.
 func (s *Sim) choosePolicy() {
 	s.deletesNodes = s.clock.chance(0.5)
-	s.policy.Placement = pick(s.clock, []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding, plan.PlaceByEvent})
+	s.policy.Placement = pick(s.clock, []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding,
+		plan.PlaceByEvent})
 	s.policy.StaticCapacity = s.clock.chance(0.4)
-	s.policy.Repair = disrupt.RepairSettings{Enabled: s.clock.chance(0.3), MaxUnhealthy: 20, Policies: []disrupt.RepairPolicy{
-		{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Toleration: 2 * time.Minute,
-			HasGrace: s.seed%4 > 0, Grace: time.Duration(s.seed%4) * 20 * time.Second}}}
+	s.policy.Repair = disrupt.RepairSettings{Enabled: s.clock.chance(0.3), MaxUnhealthy: 20,
+		Policies: []disrupt.RepairPolicy{
+			{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Toleration: 2 * time.Minute,
+				HasGrace: s.seed%4 > 0, Grace: time.Duration(s.seed%4) * 20 * time.Second}}}
 	s.policy.Repair.Legacy = s.clock.chance(0.3)
 	s.policy.Disrupt = disrupt.Settings{
 		MinSaving: pick(s.clock, []float64{0, 0.05, 0.3}), MinSavingPerPod: pick(s.clock, []float64{0, 0.0001}),
 		EvictionsPerHour: pick(s.clock, []int{0, 2}), BalancedK: 2,
-		SpotToSpot: s.clock.chance(0.5), SpotTypes: pick(s.clock, []int{1, 3, 15}), SpotRisk: pick(s.clock, []float64{0, 0.1}),
-		ReplacementTimeout: s.clock.between(time.Minute, 8*time.Minute), DriftWatch: s.clock.between(10*time.Second, 2*time.Minute),
+		SpotToSpot: s.clock.chance(0.5), SpotTypes: pick(s.clock, []int{1, 3, 15}), SpotRisk: pick(s.clock,
+			[]float64{0, 0.1}),
+		ReplacementTimeout: s.clock.between(time.Minute, 8*time.Minute), DriftWatch: s.clock.between(10*time.Second,
+			2*time.Minute),
 	}
 }
 
@@ -68,8 +72,8 @@ func (s *Sim) prepare() time.Duration {
 	return storm
 }
 
-// drawThrift makes a cluster in which much can be saved: many pods come and some of them go again, and whatever costs less is done,
-// at once and all at the same time.
+// drawThrift makes a cluster in which much can be saved: many pods come and some of them go again, and whatever costs
+// less is done, at once and all at the same time.
 func (s *Sim) drawThrift(storm time.Duration) {
 	c := s.clock
 	s.policy.Disrupt.MinSaving, s.policy.Disrupt.MinSavingPerPod, s.policy.Disrupt.EvictionsPerHour = 0, 0, 0
@@ -79,7 +83,8 @@ func (s *Sim) drawThrift(storm time.Duration) {
 			p.Annotations = nil
 			p.Spec.Limits = nil
 			p.Spec.Disruption = v1.Disruption{ConsolidationPolicy: v1.ConsolidationPolicyWhenEmptyOrUnderutilized,
-				ConsolidateAfter: lasting(c.between(0, 5*time.Second).Truncate(time.Second)), Budgets: []v1.Budget{{Nodes: "100%"}}}
+				ConsolidateAfter: lasting(c.between(0, 5*time.Second).Truncate(time.Second)),
+				Budgets:          []v1.Budget{{Nodes: "100%"}}}
 		})
 	}
 	for range c.number(1, 3) {
@@ -101,7 +106,8 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 	t.Spec.ExpireAfter = v1.NeverDuration()
 	if c.chance(0.5) {
 		t.Spec.Requirements = append(t.Spec.Requirements, v1.NodeSelectorRequirementWithMinValues{
-			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{v1.CapacityTypeSpot, v1.CapacityTypeOnDemand}})
+			Key: v1.CapacityTypeLabelKey, Operator: corev1.NodeSelectorOpIn, Values: []string{v1.CapacityTypeSpot,
+				v1.CapacityTypeOnDemand}})
 	}
 	if special {
 		t.Labels = map[string]v1.LabelValue{specialLabel: "special"}
@@ -113,15 +119,19 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 		t.Spec.StartupTaints = []v1.Taint{{Key: startupTaint, Effect: corev1.TaintEffectNoSchedule}}
 	}
 	if c.chance(0.4) {
-		t.Spec.TerminationGracePeriod = &metav1.Duration{Duration: c.between(20*time.Second, 3*time.Minute).Truncate(time.Second)}
+		t.Spec.TerminationGracePeriod = &metav1.Duration{Duration: c.between(20*time.Second,
+			3*time.Minute).Truncate(time.Second)}
 	}
 	p.Spec.Disruption = v1.Disruption{
-		ConsolidationPolicy: pick(c, []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty, v1.ConsolidationPolicyBalanced,
-			v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}), ConsolidateAfter: lasting(c.between(0, 90*time.Second).Truncate(time.Second)),
-		Budgets: s.drawBudgets(),
+		ConsolidationPolicy: pick(c, []v1.ConsolidationPolicy{v1.ConsolidationPolicyWhenEmpty,
+			v1.ConsolidationPolicyBalanced,
+			v1.ConsolidationPolicyWhenEmptyOrUnderutilized, v1.ConsolidationPolicyWhenEmptyOrUnderutilized}),
+		ConsolidateAfter: lasting(c.between(0, 90*time.Second).Truncate(time.Second)),
+		Budgets:          s.drawBudgets(),
 	}
 	if c.chance(0.4) {
-		p.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: *apiresource.NewQuantity(int64(c.number(4, 40)), apiresource.DecimalSI)}
+		p.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: *apiresource.NewQuantity(int64(c.number(4, 40)),
+			apiresource.DecimalSI)}
 		if c.chance(0.3) {
 			p.Spec.Limits["nodes"] = *apiresource.NewQuantity(int64(c.number(1, 6)), apiresource.DecimalSI)
 		}
@@ -158,10 +168,11 @@ func (s *Sim) newSet(name string) *appsv1.ReplicaSet {
 	t := &set.Spec.Template
 	t.Labels, t.Annotations = labels, map[string]string{}
 	t.Spec.TerminationGracePeriodSeconds = &grace
-	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(c.number(1, 30))*100, apiresource.DecimalSI),
-		corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 24))<<28, apiresource.BinarySI),
-	}}}}
+	t.Spec.Containers = []corev1.Container{{Name: "main",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    *apiresource.NewMilliQuantity(int64(c.number(1, 30))*100, apiresource.DecimalSI),
+			corev1.ResourceMemory: *apiresource.NewQuantity(int64(c.number(1, 24))<<28, apiresource.BinarySI),
+		}}}}
 	switch {
 	case c.chance(0.2):
 		t.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: pick(c, zones())}

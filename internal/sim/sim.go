@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// patience is how long, after the last fault, the cluster may take to come to rest; quiet is how long nothing must be asked
-	// for then.
+	// patience is how long, after the last fault, the cluster may take to come to rest; quiet is how long nothing must
+	// be asked for then.
 	patience = 40 * time.Minute
 	quiet    = 50 * time.Second
 	// restless is how long before the end of that patience a pod may have lacked a place.
 	restless = 10 * time.Minute
-	// evictionsPerHour is how often each pod is evicted to save money within an hour, on average, unless people say otherwise.
+	// evictionsPerHour is how often each pod is evicted to save money within an hour, on average, unless people say
+	// otherwise.
 	evictionsPerHour = 2
 	// comesToRest is a promise.
 	comesToRest = "a quiet cluster gives an empty plan"
@@ -58,7 +59,8 @@ type Sim struct {
 	asked      struct{ sets, guards, collect, daemons bool }
 	daemons    []*appsv1.DaemonSet
 
-	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as text.
+	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as
+	// text.
 	deletesNodes, slowPatches bool
 	foes                      foes
 	mercy                     mercy
@@ -77,7 +79,8 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("seed %d: %s: %s\n%s\nreplay: go test ./internal/sim -run TestSeed -seed %d -v", f.Seed, f.Property, f.Detail, f.Trace, f.Seed)
+	return fmt.Sprintf("seed %d: %s: %s\n%s\nreplay: go test ./internal/sim -run TestSeed -seed %d -v", f.Seed,
+		f.Property, f.Detail, f.Trace, f.Seed)
 }
 
 // Result is what a run came to.
@@ -117,12 +120,14 @@ func Run(seed uint64, o Options) Result {
 	for _, c := range s.idle {
 		c.stop()
 	}
-	return Result{Failure: s.failure, Hash: s.trace.hash, Events: s.trace.count, Seen: s.seen, Time: s.clock.now.Sub(begin)}
+	return Result{Failure: s.failure, Hash: s.trace.hash, Events: s.trace.count, Seen: s.seen,
+		Time: s.clock.now.Sub(begin)}
 }
 
 func newSim(seed uint64, o Options) *Sim {
 	c := newClock(seed)
-	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string), slowPatches: o.SlowPatches, seen: make(map[string]int),
+	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string),
+		slowPatches: o.SlowPatches, seen: make(map[string]int),
 		ticks: make(map[string]ticks), foes: foes{dice: rand.New(rand.NewPCG(seed, 0xf0e)), only: o.Adversary}}
 	s.trace.tell = o.Tell
 	s.store.watch = s.announce
@@ -188,13 +193,13 @@ func (s *Sim) settle() {
 	}
 }
 
-// bound bounds how often pods are evicted to save money, as the program does unless it is told otherwise, and reports whether that is
-// worth another wait.
+// bound bounds how often pods are evicted to save money, as the program does unless it is told otherwise, and reports
+// whether that is worth another wait.
 //
-// Each move saves money if pods go where they were meant to. Where kube-scheduler puts them elsewhere some find no room and get a
-// node of their own, which the next move does away with, and so on: that this ends is what the bound on evictions is for, and
-// whoever has lifted it gets what was asked for. If no pod has lacked a place, moves that don't come to an end are no
-// such thing.
+// Each move saves money if pods go where they were meant to. Where kube-scheduler puts them elsewhere some find no room
+// and get a node of their own, which the next move does away with, and so on: that this ends is what the bound on
+// evictions is for, and whoever has lifted it gets what was asked for. If no pod has lacked a place, moves that don't
+// come to an end are no such thing.
 func (s *Sim) bound() bool {
 	if s.policy.Disrupt.EvictionsPerHour > 0 || s.clock.now.Sub(s.judge.provisioned) > restless {
 		return false

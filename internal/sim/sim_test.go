@@ -31,7 +31,8 @@ func flags() wanted {
 	text := func(name string) string { return flag.Lookup(name).Value.String() }
 	asked := make(map[string]bool)
 	flag.Visit(func(set *flag.Flag) { asked[set.Name] = true })
-	return wanted{asked: asked, seed: get("seed"), from: get("from"), seeds: get("seeds"), soak: flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
+	return wanted{asked: asked, seed: get("seed"), from: get("from"), seeds: get("seeds"),
+		soak:      flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
 		adversary: text("adversary"), tally: text("tally")}
 }
 
@@ -107,9 +108,11 @@ func TestManySeeds(t *testing.T) {
 
 // everything is what must happen in some seed: each kind of command, and each fault.
 func everything() []string {
-	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Open", "Fence", "Unfence", "DeleteClaim", "DeleteNode",
+	out := []string{"CreateClaim", "Nominate", "Bind", "LaunchInstance", "Register", "Initialize", "Open", "Fence",
+		"Unfence", "DeleteClaim", "DeleteNode",
 		"Evict", "Terminate", "Release", "Adopt", "SetPool", "SetClaim", "WritePoolHash", "WriteClaimHash",
-		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted", "DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost",
+		"Fence Underutilized", "Fence Drifted", "Fence Interrupted", "DeleteClaim Interrupted",
+		"DeleteClaim Underutilized", "DeleteClaim Drifted", "replacement", "nomination lost",
 		"departure by a budget with reasons", "departure by a budget with a window", "preempted",
 		"node made without a DaemonSet that fits nowhere", "node made although DaemonSets fill it"}
 	for _, f := range (&Sim{}).faults() {
@@ -118,7 +121,8 @@ func everything() []string {
 	for _, a := range (&Sim{}).adversaries() {
 		out = append(out, "adversary "+a.name)
 	}
-	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled", "launchError", "cloudAnswerLost",
+	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled",
+		"launchError", "cloudAnswerLost",
 		"neverComes", "bare", "stuckPod", "slowPlans"} {
 		out = append(out, "weather "+name)
 	}
@@ -141,7 +145,8 @@ func TestSameSeedSameHistory(t *testing.T) {
 	for seed := range uint64(25) {
 		one, other := Run(seed, Options{}), Run(seed, Options{})
 		if one.Hash != other.Hash || one.Events != other.Events {
-			t.Errorf("seed %d: %d events with hash %x, and then %d with %x", seed, one.Events, one.Hash, other.Events, other.Hash)
+			t.Errorf("seed %d: %d events with hash %x, and then %d with %x", seed, one.Events, one.Hash, other.Events,
+				other.Hash)
 		}
 	}
 }

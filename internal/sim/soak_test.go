@@ -73,8 +73,8 @@ func (c *tally) excessive(tell func(string, ...any)) []string {
 // every is how many seeds a soak plays before it writes its count down: one that is killed loses no more.
 const every = 500
 
-// TestSoak plays seeds until it is told to stop, if it is asked to; otherwise a handful. With -tally it adds what it has played to a
-// file, a line of JSON at a time, and tells the total.
+// TestSoak plays seeds until it is told to stop, if it is asked to; otherwise a handful. With -tally it adds what it
+// has played to a file, a line of JSON at a time, and tells the total.
 func TestSoak(t *testing.T) {
 	f := flags()
 	last := f.from + 20
@@ -117,7 +117,8 @@ func TestSoak(t *testing.T) {
 		}
 		if f.soak && time.Since(told) > 10*time.Second {
 			told = time.Now()
-			fmt.Printf("soak: seed=%d failed=%d seeds_per_s=%.0f\n", seed, len(all.Violations)+len(count.Violations), float64(seed-f.from)/time.Since(began).Seconds())
+			fmt.Printf("soak: seed=%d failed=%d seeds_per_s=%.0f\n", seed, len(all.Violations)+len(count.Violations),
+				float64(seed-f.from)/time.Since(began).Seconds())
 		}
 	})
 	write()
@@ -175,7 +176,8 @@ func tellTotal(t *testing.T, file string) {
 	for _, c := range commits {
 		t.Logf("%s: %d seeds, %d violations", c, byCommit[c].Seeds, len(byCommit[c].Violations))
 	}
-	t.Logf("in all: %d seeds, %d violations, %s of virtual time", total.Seeds, len(total.Violations), total.Time.Round(time.Hour))
+	t.Logf("in all: %d seeds, %d violations, %s of virtual time", total.Seeds, len(total.Violations),
+		total.Time.Round(time.Hour))
 	total.excessive(t.Logf)
 }
 
@@ -206,7 +208,8 @@ func TestTallyAddsUp(t *testing.T) {
 	const promise = "limits are never exceeded"
 	for i := range 3 {
 		c := newTally()
-		c.add(Result{Events: 10, Time: time.Minute, Seen: map[string]int{"Fence": 4, askedFor + promise: 1000, excusedBy + promise + ": " + cutOff: 2}})
+		c.add(Result{Events: 10, Time: time.Minute, Seen: map[string]int{"Fence": 4, askedFor + promise: 1000,
+			excusedBy + promise + ": " + cutOff: 2}})
 		if i == 2 {
 			c.add(Result{Failure: &Failure{Seed: 77}})
 		}
@@ -218,11 +221,13 @@ func TestTallyAddsUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total.Seeds != 4 || total.Events != 30 || total.Time != 3*time.Minute || len(total.Violations) != 1 || total.Violations[0] != 77 {
+	if total.Seeds != 4 || total.Events != 30 || total.Time != 3*time.Minute || len(total.Violations) != 1 ||
+		total.Violations[0] != 77 {
 		t.Errorf("the total is %+v", total)
 	}
 	list := Excuses(total.Seen)
-	if len(list) != 1 || list[0].Count != 6 || list[0].Asked != 3000 || list[0].Promise != promise || list[0].Name != cutOff {
+	if len(list) != 1 || list[0].Count != 6 || list[0].Asked != 3000 || list[0].Promise != promise ||
+		list[0].Name != cutOff {
 		t.Errorf("the excuses are %+v", list)
 	}
 	if _, there := total.Seen["Fence"]; there {
@@ -239,7 +244,8 @@ func TestTooManyExcusesFail(t *testing.T) {
 		fails        bool
 	}{
 		{"twice as many as there may be", asked, 2 * most, true}, {"as many as there may be", asked, most, false},
-		{"a few more, as happens", asked, most + most/5, false}, {"one in a short run, as happens", 100, 1, false}, {"many in a short run", 100, 5, true},
+		{"a few more, as happens", asked, most + most/5, false}, {"one in a short run, as happens", 100, 1, false},
+		{"many in a short run", 100, 5, true},
 	} {
 		c := newTally()
 		c.add(Result{Seen: map[string]int{askedFor + "p": x.asked, excusedBy + "p: q": x.count}})

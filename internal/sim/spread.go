@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// spreads reports of nodes whether the pod may go there by its hard spread constraints, as kube-scheduler judges them: the
-// domains are those of all nodes that its nodeSelector allows, tainted or not, and pods that are being terminated don't
-// count.
+// spreads reports of nodes whether the pod may go there by its hard spread constraints, as kube-scheduler judges them:
+// the domains are those of all nodes that its nodeSelector allows, tainted or not, and pods that are being terminated
+// don't count.
 func (s *Sim) spreads(p *corev1.Pod, view []*seen) func(*seen) bool {
 	var rules []func(*seen) bool
 	for i := range p.Spec.TopologySpreadConstraints {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// excerpt is what JSON patches are about, of nodes and pods: to write and read the whole object would take most of the time
-// of a run.
+// excerpt is what JSON patches are about, of nodes and pods: to write and read the whole object would take most of the
+// time of a run.
 type excerpt struct {
 	Metadata struct {
 		UID             types.UID               `json:"uid,omitempty"`

@@ -59,8 +59,8 @@ func keyOf(obj client.Object) string {
 	return obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// store is what the API server keeps. What is in it is never changed in place: a write puts a new object there, and tells
-// everybody who watches.
+// store is what the API server keeps. What is in it is never changed in place: a write puts a new object there, and
+// tells everybody who watches.
 type store struct {
 	clock   *clock
 	version uint64
@@ -126,7 +126,8 @@ func (s *store) stamp(obj client.Object) {
 	obj.SetResourceVersion(strconv.FormatUint(s.version, 10))
 }
 
-// write puts a changed copy in the place of the object. One that is being deleted, and that nothing holds any more, goes.
+// write puts a changed copy in the place of the object. One that is being deleted, and that nothing holds any more,
+// goes.
 func (s *store) write(obj client.Object) {
 	k, key := kindOf(obj), keyOf(obj)
 	if s.shelves[k].objects[key] == nil {

@@ -32,29 +32,32 @@ const (
 	launchesBounded = "launches in vain are bounded"
 )
 
-// vanity is the judge's own account of nodes in vain. It is kept from what happens in the world, not from what the program writes
-// down about itself.
+// vanity is the judge's own account of nodes in vain. It is kept from what happens in the world, not from what the
+// program writes down about itself.
 type vanity struct {
 	sim *Sim
 	// on says that the bound is judged; began is when replicas did, but for the first.
 	on    bool
 	began []time.Time
-	// moving says that nodes are replaced for other reasons than to save money; billed that what nodes in vain cost is judged.
+	// moving says that nodes are replaced for other reasons than to save money; billed that what nodes in vain cost is
+	// judged.
 	moving, billed bool
 	// shrinks says that an agent takes from machines what they have, maybe before they are up.
 	shrinks bool
-	// tight says that a machine may have had room for fewer pods than shareOf tells: something has shrunk it, or DaemonSets
-	// are there.
+	// tight says that a machine may have had room for fewer pods than shareOf tells: something has shrunk it, or
+	// DaemonSets are there.
 	tight bool
 	// madeFor are the owners that a claim was made for, by the claim's UID, and madeAt is when.
 	madeFor map[types.UID]map[types.UID]bool
 	madeAt  map[types.UID]time.Time
 	// daemons are the DaemonSets that there were when a claim was made.
 	daemons map[types.UID][]*appsv1.DaemonSet
-	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was long enough.
+	// since is when a pod of an owner was first seen to run on a claim's node, without a break; ran says that it was
+	// long enough.
 	since map[pairing]time.Time
 	ran   map[pairing]bool
-	// filled are nodes that lost the room that the owner's pods need before they were up; carried are nodes to which pods came of others than the owner.
+	// filled are nodes that lost the room that the owner's pods need before they were up; carried are nodes to which
+	// pods came of others than the owner.
 	filled  map[pairing]bool
 	carried map[pairing]bool
 	// of is what is known of each owner.
@@ -70,8 +73,8 @@ type account struct {
 	wants  int
 	crowds []crowd
 	pod    *corev1.PodSpec
-	// launched are the machines that were launched for it within the last hour, since a pod of its last ran on a new one for
-	// long enough, but for those on which pods of others did.
+	// launched are the machines that were launched for it within the last hour, since a pod of its last ran on a new
+	// one for long enough, but for those on which pods of others did.
 	launched []time.Time
 	// most is the most that were in vain at the same time, and dearest what they cost per hour.
 	most    int
@@ -108,8 +111,9 @@ type pairing struct{ claim, owner types.UID }
 
 func newVanity(s *Sim) *vanity {
 	return &vanity{
-		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time), daemons: make(map[types.UID][]*appsv1.DaemonSet),
-		since: make(map[pairing]time.Time), ran: make(map[pairing]bool),
+		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time),
+		daemons: make(map[types.UID][]*appsv1.DaemonSet),
+		since:   make(map[pairing]time.Time), ran: make(map[pairing]bool),
 		of: make(map[types.UID]*account), filled: make(map[pairing]bool), carried: make(map[pairing]bool),
 	}
 }
@@ -160,10 +164,10 @@ func (v *vanity) start(claim types.UID) {
 	}
 }
 
-// needs is the most nodes that the owner's pods have taken at a time since then: as many as pods, or less if the smallest
-// machine takes several. Pods that are being terminated still take room. In the ordinary histories workloads share the nodes of a
-// plan, so that a node takes fewer pods of each, and pods of one that are being terminated fill nodes that those in their
-// place need.
+// needs is the most nodes that the owner's pods have taken at a time since then: as many as pods, or less if the
+// smallest machine takes several. Pods that are being terminated still take room. In the ordinary histories workloads
+// share the nodes of a plan, so that a node takes fewer pods of each, and pods of one that are being terminated fill
+// nodes that those in their place need.
 func (v *vanity) needs(owner types.UID, since time.Time) int {
 	a := v.about(owner)
 	if v.moving { // a replica may know for a while of pods that are no longer wanted
@@ -197,7 +201,8 @@ func (v *vanity) judgeLaunches(owner types.UID, a *account) {
 	a.launched = slices.DeleteFunc(a.launched, v.sim.clock.now.Add(-time.Hour).After)
 	v.sim.judge.asks(launchesBounded)
 	if n, most := len(a.launched), v.mayLaunch(owner); n > most {
-		v.sim.fail(launchesBounded, "%d machines were launched within the hour for %s, which wants %d pods on %d nodes; at most %d may",
+		v.sim.fail(launchesBounded, "%d machines were launched within the hour for %s, which wants %d pods on %d "+
+			"nodes; at most %d may",
 			n, owner, a.wanted, v.needs(owner, v.sim.clock.now.Add(-time.Hour)), most)
 	}
 }
@@ -213,11 +218,11 @@ func (v *vanity) watch() {
 	}
 }
 
-// idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was made. lost
-// counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled those that
-// lost their room before they were up, drifted those that have drifted and are in no move. coming are those that take the
-// place of others, by the move. going are those that go because they have drifted, by the move, driftedSince is when the first of them
-// was found to be, and anew is when those were made that have not drifted.
+// idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was
+// made. lost counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled
+// those that lost their room before they were up, drifted those that have drifted and are in no move. coming are those
+// that take the place of others, by the move. going are those that go because they have drifted, by the move,
+// driftedSince is when the first of them was found to be, and anew is when those were made that have not drifted.
 type idle struct {
 	count, lost, ended, filled, drifted int
 	price                               float64
@@ -226,9 +231,10 @@ type idle struct {
 	anew                                []time.Time
 }
 
-// replaced is how many nodes have a replacement beside them that is in vain. The node itself need not be: its pods run there
-// until they go over. A replacement that drifts on its way is replaced by another one of the same move. A node that drifts before any pod has
-// come goes at once, and another is made for those that wait. It names no move, or another one that wants a node for pods like these.
+// replaced is how many nodes have a replacement beside them that is in vain. The node itself need not be: its pods run
+// there until they go over. A replacement that drifts on its way is replaced by another one of the same move. A node
+// that drifts before any pod has come goes at once, and another is made for those that wait. It names no move, or
+// another one that wants a node for pods like these.
 func (v *vanity) replaced(i *idle) int {
 	n, all, going := i.drifted, 0, make(map[string]int)
 	for _, m := range v.sim.cloud.machines {
@@ -348,8 +354,10 @@ func (v *vanity) judge(owner types.UID, i *idle) {
 			i.count, owner, a.wanted, v.needs(owner, i.since), most, replaced)
 	}
 	if most := v.mayCost(); v.billed && i.price > most+rounding {
-		s.fail("what nodes in vain cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d pods on %d nodes, and none "+
-			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted, v.needs(owner, i.since), most)
+		s.fail("what nodes in vain cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d "+
+			"pods on %d nodes, and none "+
+			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted,
+			v.needs(owner, i.since), most)
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// mayCost is what the nodes in vain of an owner may cost per hour: the nodes of a plan, and two more like the dearest of
-// them. Such a plan is for the pods of all owners: they share nodes. What shrinks before it is up is planned for again before it is
-// known to be of no use, so that there may be two such plans.
+// mayCost is what the nodes in vain of an owner may cost per hour: the nodes of a plan, and two more like the dearest
+// of them. Such a plan is for the pods of all owners: they share nodes. What shrinks before it is up is planned for
+// again before it is known to be of no use, so that there may be two such plans.
 func (v *vanity) mayCost() float64 {
 	plan := 0.0
 	for _, owner := range v.owners() {
@@ -41,8 +41,8 @@ func (v *vanity) dearestOnSale() float64 {
 	return dearest
 }
 
-// planFor is what the nodes for so many pods cost per hour if they are all of the cheapest kind for that; apart says that
-// each pod needs a node of its own.
+// planFor is what the nodes for so many pods cost per hour if they are all of the cheapest kind for that; apart says
+// that each pod needs a node of its own.
 func (v *vanity) planFor(pod *corev1.PodSpec, count int, apart bool) float64 {
 	best := math.Inf(1)
 	for _, t := range v.sim.cloud.types {
@@ -65,9 +65,10 @@ func (v *vanity) planFor(pod *corev1.PodSpec, count int, apart bool) float64 {
 // sells reports whether some pool takes the offering.
 func (s *Sim) sells(o *cloudprovider.Offering) bool {
 	return slices.ContainsFunc(list[*v1.NodePool](s.store, pools), func(p *v1.NodePool) bool {
-		return !slices.ContainsFunc(p.Spec.Template.Spec.Requirements, func(r v1.NodeSelectorRequirementWithMinValues) bool {
-			return r.Key == v1.CapacityTypeLabelKey && !slices.Contains(r.Values, o.Labels[v1.CapacityTypeLabelKey])
-		})
+		return !slices.ContainsFunc(p.Spec.Template.Spec.Requirements,
+			func(r v1.NodeSelectorRequirementWithMinValues) bool {
+				return r.Key == v1.CapacityTypeLabelKey && !slices.Contains(r.Values, o.Labels[v1.CapacityTypeLabelKey])
+			})
 	})
 }
 
@@ -90,7 +91,8 @@ func (s *Sim) machinePrice(m *machine) float64 {
 	for _, t := range s.cloud.types {
 		for i := range t.Offerings {
 			o := &t.Offerings[i]
-			if t.Name == m.instance.Type && o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
+			if t.Name == m.instance.Type &&
+				o.Labels[corev1.LabelTopologyZone] == m.instance.Labels[corev1.LabelTopologyZone] &&
 				o.Labels[v1.CapacityTypeLabelKey] == m.instance.Labels[v1.CapacityTypeLabelKey] {
 				return o.Price
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// losesRoom reports whether the machine's node had room for a pod of the owner as far as its maker could know, and has none any more: an
-// agent has shrunk it, or DaemonSets have put pods on it that nobody could reckon with.
+// losesRoom reports whether the machine's node had room for a pod of the owner as far as its maker could know, and has
+// none any more: an agent has shrunk it, or DaemonSets have put pods on it that nobody could reckon with.
 func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 	node, ok := find[*corev1.Node](v.sim.store, nodes, m.node)
 	spec, claim := v.about(owner).pod, types.UID(m.instance.ClaimUID)
@@ -37,8 +37,9 @@ func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 	return was.within(roomOf(m.instance.Allocatable)) && !is.within(roomOf(node.Status.Allocatable))
 }
 
-// isToLoseRoom is losesRoom for a machine that has not joined yet: there is room for the pod beside the DaemonSets that its maker knew of, but
-// not beside those that have come since and are let in before the pod, because they are of higher priority.
+// isToLoseRoom is losesRoom for a machine that has not joined yet: there is room for the pod beside the DaemonSets that
+// its maker knew of, but not beside those that have come since and are let in before the pod, because they are of
+// higher priority.
 func (v *vanity) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
 	claim := v.sim.ownerOf(m)
 	if claim == nil {
@@ -77,11 +78,13 @@ func (v *vanity) reckoned(claim types.UID, p *corev1.Pod) bool {
 	})
 }
 
-// squeezes reports whether the DaemonSets that there were when the claim was made leave a pod of the size no room on any machine: then it
-// gets a node without them, and they may fill it.
+// squeezes reports whether the DaemonSets that there were when the claim was made leave a pod of the size no room on
+// any machine: then it gets a node without them, and they may fill it.
 func (v *vanity) squeezes(claim types.UID, size amount) bool {
 	for _, ds := range v.daemons[claim] {
 		size = size.add(sizeOf(&corev1.Pod{Spec: ds.Spec.Template.Spec}))
 	}
-	return !slices.ContainsFunc(v.sim.cloud.types, func(t *cloudprovider.InstanceType) bool { return size.within(roomOf(t.Allocatable())) })
+	return !slices.ContainsFunc(v.sim.cloud.types, func(t *cloudprovider.InstanceType) bool {
+		return size.within(roomOf(t.Allocatable()))
+	})
 }

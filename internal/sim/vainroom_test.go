@@ -13,8 +13,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// A node was made for a pod of 1 CPU on a machine that has 4. It has lost its room if the pod does not fit any more because of what nobody
-// could reckon with when the node was decided on.
+// A node was made for a pod of 1 CPU on a machine that has 4. It has lost its room if the pod does not fit any more
+// because of what nobody could reckon with when the node was decided on.
 func TestWhichNodesLoseTheirRoom(t *testing.T) {
 	const early, late, mine = -time.Minute, time.Second, "new"
 	type daemon struct {
@@ -27,16 +27,18 @@ func TestWhichNodesLoseTheirRoom(t *testing.T) {
 		has     string // of CPUs, by the node
 		want    bool
 	}{
-		"nothing has come":                          {nil, "4", false},
-		"a DaemonSet of this moment fills it":       {[]daemon{{late, 3500, mine}}, "4", true},
-		"several together fill it":                  {[]daemon{{late, 2000, mine}, {late, 1500, mine}}, "4", true},
-		"there is room beside it":                   {[]daemon{{late, 2900, mine}}, "4", false},
-		"its pod is on another node":                {[]daemon{{late, 3500, "other"}}, "4", false},
-		"it could have been reckoned with":          {[]daemon{{early, 3500, mine}}, "4", false},
-		"another that is too small has come since":  {[]daemon{{early, 3500, mine}, {late, 100, mine}}, "4", false},
-		"it is the last straw":                      {[]daemon{{early, 2900, mine}, {late, 200, mine}}, "4", true},
-		"no machine has room for the pod beside it": {[]daemon{{early, 3500, mine}, {early, 12000, "other"}}, "4", true},
-		"none has, but on this one the pod fits":    {[]daemon{{early, 1000, mine}, {early, 15000, "other"}}, "4", false},
+		"nothing has come":                         {nil, "4", false},
+		"a DaemonSet of this moment fills it":      {[]daemon{{late, 3500, mine}}, "4", true},
+		"several together fill it":                 {[]daemon{{late, 2000, mine}, {late, 1500, mine}}, "4", true},
+		"there is room beside it":                  {[]daemon{{late, 2900, mine}}, "4", false},
+		"its pod is on another node":               {[]daemon{{late, 3500, "other"}}, "4", false},
+		"it could have been reckoned with":         {[]daemon{{early, 3500, mine}}, "4", false},
+		"another that is too small has come since": {[]daemon{{early, 3500, mine}, {late, 100, mine}}, "4", false},
+		"it is the last straw":                     {[]daemon{{early, 2900, mine}, {late, 200, mine}}, "4", true},
+		"no machine has room for the pod beside it": {[]daemon{{early, 3500, mine}, {early, 12000, "other"}},
+			"4", true},
+		"none has, but on this one the pod fits": {[]daemon{{early, 1000, mine}, {early, 15000, "other"}},
+			"4", false},
 		"an agent has shrunk it":                    {nil, "500m", true},
 		"an agent has shrunk it, and the pod fits":  {nil, "1", false},
 		"shrunk, and a pod of a DaemonSet fills it": {[]daemon{{early, 1000, mine}}, "1500m", true},
@@ -45,7 +47,9 @@ func TestWhichNodesLoseTheirRoom(t *testing.T) {
 			s := newSim(1, Options{})
 			v, now := s.judge.vain, s.clock.now.Truncate(time.Second)
 			room := func(cpu string) corev1.ResourceList {
-				return corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu), corev1.ResourceMemory: apiresource.MustParse("16Gi"), corev1.ResourcePods: apiresource.MustParse("20")}
+				return corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu),
+					corev1.ResourceMemory: apiresource.MustParse("16Gi"),
+					corev1.ResourcePods:   apiresource.MustParse("20")}
 			}
 			m := &machine{node: mine, joined: true}
 			m.instance.ClaimUID, m.instance.Allocatable = "claim", room("4")
@@ -53,7 +57,9 @@ func TestWhichNodesLoseTheirRoom(t *testing.T) {
 			node.Status.Allocatable = room(c.has)
 			s.store.create(node)
 			set := s.newSet("app")
-			set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("1"), corev1.ResourceMemory: apiresource.MustParse("1Gi")}
+			set.Spec.Template.Spec.Containers[0].Resources.Requests =
+				corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("1"),
+					corev1.ResourceMemory: apiresource.MustParse("1Gi")}
 			s.store.create(set)
 			v.wants(set)
 			var known []*appsv1.DaemonSet
@@ -109,9 +115,12 @@ func TestWhichMachinesAreToLoseTheirRoom(t *testing.T) {
 			claim, _ = find[*v1.NodeClaim](s.store, claims, "claim")
 			m := &machine{node: "new"}
 			m.instance.ClaimUID = string(claim.UID)
-			m.instance.Allocatable = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("4"), corev1.ResourceMemory: apiresource.MustParse("16Gi"), corev1.ResourcePods: apiresource.MustParse("20")}
+			m.instance.Allocatable = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("4"),
+				corev1.ResourceMemory: apiresource.MustParse("16Gi"), corev1.ResourcePods: apiresource.MustParse("20")}
 			set := s.newSet("app")
-			set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("1"), corev1.ResourceMemory: apiresource.MustParse("1Gi")}
+			set.Spec.Template.Spec.Containers[0].Resources.Requests =
+				corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("1"),
+					corev1.ResourceMemory: apiresource.MustParse("1Gi")}
 			s.store.create(set)
 			v.wants(set)
 			var known []*appsv1.DaemonSet

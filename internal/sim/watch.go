@@ -12,7 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// stream is a replica's watch of one kind. Events of a kind come in order; those of different kinds overtake each other.
+// stream is a replica's watch of one kind. Events of a kind come in order; those of different kinds overtake each
+// other.
 type stream struct {
 	r    *replica
 	kind kind
@@ -118,7 +119,8 @@ func (r *replica) take(k kind, obj client.Object, gone bool) {
 		if gone {
 			r.book.DeleteOwner(o.Namespace, o.UID)
 		} else {
-			r.book.SetOwner(cluster.Owner{UID: string(o.UID), Namespace: o.Namespace, Kind: "ReplicaSet", Known: true, Desired: int(*o.Spec.Replicas)})
+			r.book.SetOwner(cluster.Owner{UID: string(o.UID), Namespace: o.Namespace, Kind: "ReplicaSet", Known: true,
+				Desired: int(*o.Spec.Replicas)})
 		}
 	case *policyv1.PodDisruptionBudget:
 		if gone {

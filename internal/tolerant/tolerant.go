@@ -47,7 +47,8 @@ func (c Client) Status() client.SubResourceWriter { return status{c.Client.Statu
 
 type status struct{ client.SubResourceWriter }
 
-func (s status) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+func (s status) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	opts ...client.SubResourcePatchOption) error {
 	return patchStored(obj, patch, func(obj client.Object, patch client.Patch) error {
 		return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
 	})
@@ -96,7 +97,8 @@ func readInto(u *unstructured.Unstructured, obj client.Object) error {
 	case *v1.NodeClaim:
 		claim, lost := ingest.ReadClaim(u)
 		if len(lost) > 0 && claim.Status.ProviderID == "" && claim.DeletionTimestamp == nil {
-			return fmt.Errorf("reading NodeClaim %s: %s: %w (delete the claim and create it anew without that)", claim.Name, lost[0].Path, lost[0].Err)
+			return fmt.Errorf("reading NodeClaim %s: %s: %w (delete the claim and create it anew without that)",
+				claim.Name, lost[0].Path, lost[0].Err)
 		}
 		*o = *claim
 	}

@@ -43,16 +43,19 @@ type storeStatus struct {
 	store *store
 }
 
-func (s storeStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (s storeStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	return s.store.Patch(ctx, obj, patch)
 }
 
 func taintedSpec() map[string]any {
-	return map[string]any{"taints": []any{map[string]any{"key": "k", "effect": "NoSchedule", "timeAdded": "2024-01-01t00:00:00z"}}}
+	return map[string]any{"taints": []any{map[string]any{"key": "k", "effect": "NoSchedule",
+		"timeAdded": "2024-01-01t00:00:00z"}}}
 }
 
 func object(kind string, spec map[string]any) map[string]any {
-	return map[string]any{"apiVersion": "karpenter.sh/v1", "kind": kind, "metadata": map[string]any{"name": "x"}, "spec": spec}
+	return map[string]any{"apiVersion": "karpenter.sh/v1", "kind": kind, "metadata": map[string]any{"name": "x"},
+		"spec": spec}
 }
 
 func TestStatusOfAnUnreadablePoolCanBeWritten(t *testing.T) {
@@ -90,7 +93,8 @@ func TestUnreadableClaimIsNotLaunchedButCanBeEnded(t *testing.T) {
 	}
 	base := claim.DeepCopy()
 	claim.Finalizers = []string{"f"}
-	if err := c.Patch(t.Context(), claim, client.MergeFrom(base)); err != nil || s.patch != `{"metadata":{"finalizers":["f"]}}` {
+	if err := c.Patch(t.Context(), claim, client.MergeFrom(base)); err != nil ||
+		s.patch != `{"metadata":{"finalizers":["f"]}}` {
 		t.Errorf("the patch is %s, %v", s.patch, err)
 	}
 	delete(s.object, "status")

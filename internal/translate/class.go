@@ -20,7 +20,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// class decides about the NodeClass of the pool: the one of an AWSNodeTemplate, or one that the Provisioner has for itself.
+// class decides about the NodeClass of the pool: the one of an AWSNodeTemplate, or one that the Provisioner has for
+// itself.
 func (t *translation) class() {
 	spec := &t.p.Spec
 	switch {
@@ -28,7 +29,8 @@ func (t *translation) class() {
 		t.wrong("spec.provider", "", "excludes spec.providerRef", "remove one of them")
 	case spec.Provider == nil && spec.ProviderRef == nil:
 		t.wrong("spec.providerRef", "", "is missing",
-			"name the AWSNodeTemplate of the nodes; or set spec.provider to {} for nodes with the defaults of the cluster")
+			"name the AWSNodeTemplate of the nodes; or set spec.provider to {} for nodes with the defaults of the "+
+				"cluster")
 	case t.to.Cloud == KWOK:
 		t.simulated()
 	case spec.Provider != nil:
@@ -79,8 +81,8 @@ func (t *translation) own(field string, spec *v1alpha1.AWSNodeTemplateSpec) {
 	t.use(awsv1.Group, awsv1.Kind, class.Name)
 }
 
-// referred: the settings stand in another object. Settings of the kubelet belong to the class in v1, so a Provisioner that has some
-// needs a class of its own.
+// referred: the settings stand in another object. Settings of the kubelet belong to the class in v1, so a Provisioner
+// that has some needs a class of its own.
 func (t *translation) referred() {
 	ref := t.p.Spec.ProviderRef
 	group, kind, err := reference(ref)
@@ -100,10 +102,12 @@ func (t *translation) referred() {
 		t.use(awsv1.Group, awsv1.Kind, ref.Name)
 	case t.template == nil:
 		t.wrong("spec.providerRef.name", ref.Name,
-			"names an AWSNodeTemplate that is not there, and spec.kubeletConfiguration needs a NodeClass made from it", "create the AWSNodeTemplate, or correct the name")
+			"names an AWSNodeTemplate that is not there, and spec.kubeletConfiguration needs a NodeClass made from it",
+			"create the AWSNodeTemplate, or correct the name")
 	default:
 		t.note("spec.kubeletConfiguration", "spec.template.spec.nodeClassRef",
-			"settings of the kubelet belong to the EC2NodeClass in v1, so the pool has one of its own, made from AWSNodeTemplate %s; a change of one does not change the other", ref.Name)
+			"settings of the kubelet belong to the EC2NodeClass in v1, so the pool has one of its own, made from "+
+				"AWSNodeTemplate %s; a change of one does not change the other", ref.Name)
 		t.own("AWSNodeTemplate "+ref.Name+": spec", &t.template.Spec)
 	}
 }
@@ -155,7 +159,8 @@ func (t *translation) kubelet(class *awsv1.EC2NodeClass) {
 	}
 }
 
-// readProvider reads the provider of a Provisioner. A field that it does not know is a problem: the API server can't tell.
+// readProvider reads the provider of a Provisioner. A field that it does not know is a problem: the API server can't
+// tell.
 func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Problem) {
 	const field = "spec.provider"
 	var fields map[string]json.RawMessage
@@ -191,8 +196,10 @@ func readProvider(raw *apiextensionsv1.JSON) (v1alpha1.AWSNodeTemplateSpec, []Pr
 	decoder := json.NewDecoder(bytes.NewReader(raw.Raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&out); err != nil {
-		return v1alpha1.AWSNodeTemplateSpec{}, []Problem{{Field: field, Why: "can't be read: " + strings.TrimPrefix(err.Error(), "json: "),
-			Fix: "correct it; the fields are those of an AWSNodeTemplate's spec, but for amiSelector, detailedMonitoring and userData"}}
+		return v1alpha1.AWSNodeTemplateSpec{},
+			[]Problem{{Field: field, Why: "can't be read: " + strings.TrimPrefix(err.Error(), "json: "),
+				Fix: "correct it; the fields are those of an AWSNodeTemplate's spec, but for amiSelector, " +
+					"detailedMonitoring and userData"}}
 	}
 	return v1alpha1.AWSNodeTemplateSpec{AWS: out.AWS}, nil
 }
@@ -203,7 +210,8 @@ func AWSNodeTemplate(t *v1alpha1.AWSNodeTemplate, to Target) (*awsv1.EC2NodeClas
 	class.Name = t.Name
 	switch {
 	case t.Name == "":
-		problems = append(problems, Problem{Field: "metadata.name", Why: "is missing, and the EC2NodeClass has the same name",
+		problems = append(problems, Problem{Field: "metadata.name", Why: "is missing, and the EC2NodeClass has the " +
+			"same name",
 			Fix: "give the AWSNodeTemplate a name"})
 	case len(t.Name) > longestName:
 		problems = append(problems,

@@ -112,9 +112,11 @@ func (c *classOf) images() {
 	if family == "" {
 		family = awsv1.AMIFamilyAL2023
 		c.note("amiFamily", "spec.amiSelectorTerms",
-			"it was not given, which meant Amazon Linux 2; AWS publishes no such images since Kubernetes 1.33, so it is Amazon Linux 2023 (write amiFamily: AL2 to keep the other)")
+			"it was not given, which meant Amazon Linux 2; AWS publishes no such images since Kubernetes 1.33, so it "+
+				"is Amazon Linux 2023 (write amiFamily: AL2 to keep the other)")
 	}
-	c.class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: strings.ToLower(family) + "@" + awsv1.AliasVersionLatest}}
+	c.class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: strings.ToLower(family) + "@" +
+		awsv1.AliasVersionLatest}}
 }
 
 // ubuntu: v1 has no such family. Its images start as Amazon Linux 2 does, from another disk.

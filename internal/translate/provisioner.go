@@ -16,8 +16,8 @@ import (
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
-// Provisioner says what a Provisioner means. template is the AWSNodeTemplate that its providerRef names; nil if there is none, or if
-// nobody knows it.
+// Provisioner says what a Provisioner means. template is the AWSNodeTemplate that its providerRef names; nil if there
+// is none, or if nobody knows it.
 func Provisioner(p *v1alpha5.Provisioner, template *v1alpha1.AWSNodeTemplate, to Target) (Pool, []Problem) {
 	t := &translation{p: p, template: template, to: to}
 	t.name()
@@ -177,8 +177,8 @@ func (t *translation) limits() {
 	}
 }
 
-// disruption: what removed nodes voluntarily. Empty nodes went all at once; budgets came with the next generation, and what they
-// bound there by default they bound here, but for empty nodes.
+// disruption: what removed nodes voluntarily. Empty nodes went all at once; budgets came with the next generation, and
+// what they bound there by default they bound here, but for empty nodes.
 func (t *translation) disruption() {
 	spec, out := &t.p.Spec, &t.pool.Spec.Disruption
 	consolidates := spec.Consolidation != nil && spec.Consolidation.Enabled != nil && *spec.Consolidation.Enabled
@@ -190,7 +190,8 @@ func (t *translation) disruption() {
 	case consolidates:
 		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmptyOrUnderutilized, lasting("0s")
 	case spec.TTLSecondsAfterEmpty != nil:
-		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmpty, lasting(seconds(*spec.TTLSecondsAfterEmpty))
+		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmpty,
+			lasting(seconds(*spec.TTLSecondsAfterEmpty))
 	default:
 		out.ConsolidationPolicy, out.ConsolidateAfter = v1.ConsolidationPolicyWhenEmpty, v1.NeverDuration()
 		t.note("spec.ttlSecondsAfterEmpty", "spec.disruption.consolidateAfter",
@@ -201,7 +202,8 @@ func (t *translation) disruption() {
 		{Nodes: "10%", Reasons: []v1.DisruptionReason{v1.DisruptionReasonUnderutilized, v1.DisruptionReasonDrifted}},
 	}
 	t.note("spec", "spec.disruption.budgets",
-		"a Provisioner had no budgets and replaced no nodes when it changed; in v1 such nodes drift and are replaced, a tenth of them at a time, and empty nodes go without a bound as before")
+		"a Provisioner had no budgets and replaced no nodes when it changed; in v1 such nodes drift and are "+
+			"replaced, a tenth of them at a time, and empty nodes go without a bound as before")
 }
 
 func (t *translation) expiry() {
@@ -216,10 +218,12 @@ func (t *translation) expiry() {
 	t.notNegative("spec.ttlSecondsUntilExpired", ttl)
 	out.ExpireAfter = lasting(seconds(*ttl))
 	t.note("spec.ttlSecondsUntilExpired", "spec.template.spec.expireAfter",
-		"in v1 nodes that expire are drained at once, without regard to budgets; before, they went one after the other once their replacement was ready (annotation tenon.sh/soft-expiry does that)")
+		"in v1 nodes that expire are drained at once, without regard to budgets; before, they went one after the "+
+			"other once their replacement was ready (annotation tenon.sh/soft-expiry does that)")
 }
 
-// notNegative looks at a number of seconds. The API server does, too, but a manifest that is converted has not been there.
+// notNegative looks at a number of seconds. The API server does, too, but a manifest that is converted has not been
+// there.
 func (t *translation) notNegative(field string, seconds *int64) {
 	if seconds != nil && *seconds < 0 {
 		t.wrong(field, fmt.Sprint(*seconds), "is negative", "use 0 or more, or remove the field")

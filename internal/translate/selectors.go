@@ -26,8 +26,8 @@ type selected struct {
 	tags map[string]string
 }
 
-// terms reads a selector of subnets or security groups. Its parts all had to hold, and a value could list several, of which one had
-// to. In v1 the terms are alternatives, and tags hold one value each.
+// terms reads a selector of subnets or security groups. Its parts all had to hold, and a value could list several, of
+// which one had to. In v1 the terms are alternatives, and tags hold one value each.
 func terms(selector map[string]string) ([]selected, *Problem) {
 	ids, tags, special := split(selector)
 	if len(special) > 0 {
@@ -124,7 +124,8 @@ func split(selector map[string]string) (ids []string, tags map[string]string, sp
 	return ids, tags, special
 }
 
-// alternatives are the tags with one value each: every combination of the values that the tags list. Without tags there is one, nil.
+// alternatives are the tags with one value each: every combination of the values that the tags list. Without tags there
+// is one, nil.
 func alternatives(tags map[string]string) []map[string]string {
 	out := []map[string]string{nil}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {

@@ -1,10 +1,11 @@
-// Package translate says in the words of v1 what objects of older generations mean: a Provisioner becomes a NodePool, and an
-// AWSNodeTemplate or the provider of a Provisioner becomes a NodeClass. What older generations left unsaid is said, because the
-// defaults of v1 are others.
+// Package translate says in the words of v1 what objects of older generations mean: a Provisioner becomes a NodePool,
+// and an AWSNodeTemplate or the provider of a Provisioner becomes a NodeClass. What older generations left unsaid is
+// said, because the defaults of v1 are others.
 //
-// It stands on floor 3, because it knows Kubernetes objects; it does no input or output and holds no state. The controller
-// (internal/provisioner) and "tenon convert" (internal/convert) use the same functions, so that a manifest that was converted gives
-// the objects that are in the cluster already. Every change in meaning is a Note, and what can't be said in v1 is a Problem.
+// It stands on floor 3, because it knows Kubernetes objects; it does no input or output and holds no state. The
+// controller (internal/provisioner) and "tenon convert" (internal/convert) use the same functions, so that a manifest
+// that was converted gives the objects that are in the cluster already. Every change in meaning is a Note, and what
+// can't be said in v1 is a Problem.
 package translate
 
 import (
@@ -45,8 +46,8 @@ const (
 type Target struct {
 	// Cloud is AWS or KWOK.
 	Cloud string
-	// Cluster is the name of the cluster on AWS. Selectors and the role that an object does not give follow from it. If it is not
-	// known, a variable stands for it.
+	// Cluster is the name of the cluster on AWS. Selectors and the role that an object does not give follow from it. If
+	// it is not known, a variable stands for it.
 	Cluster string
 	// InstanceProfile is the one of nodes whose template names none; empty for the role KarpenterNodeRole-<cluster>.
 	InstanceProfile string
@@ -63,8 +64,8 @@ type Pool struct {
 // longestName is how long the value of a label may be. Nodes carry the names of their pool and class as labels.
 const longestName = validation.LabelValueMaxLength
 
-// ClassName is the name of the NodeClass that a Provisioner of this name has for itself. It differs from the name of the Provisioner,
-// because an AWSNodeTemplate of that name may well have an EC2NodeClass of that name.
+// ClassName is the name of the NodeClass that a Provisioner of this name has for itself. It differs from the name of
+// the Provisioner, because an AWSNodeTemplate of that name may well have an EC2NodeClass of that name.
 func ClassName(provisioner string) string {
 	name := "provisioner-" + provisioner
 	if len(name) <= longestName {

@@ -110,7 +110,8 @@ spec:
 			notes: []string{"720h", "empty nodes stay", "Amazon Linux 2", "which meant 2; the default of v1 is 1"},
 		},
 		{
-			name: "times", spec: "provider: {}\nttlSecondsAfterEmpty: 30\nttlSecondsUntilExpired: 2592000", to: target(),
+			name: "times", spec: "provider: {}\nttlSecondsAfterEmpty: 30\nttlSecondsUntilExpired: 2592000",
+			to:    target(),
 			pool:  `spec: {template: {spec: {expireAfter: 720h}}, disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}`,
 			notes: []string{"without regard to budgets"},
 		},
@@ -123,7 +124,8 @@ spec:
 			pool: `spec: {template: {spec: {expireAfter: Never}}, disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}}`,
 		},
 		{
-			name: "consolidation that is off", spec: "provider: {}\nconsolidation: {enabled: false}\nttlSecondsAfterEmpty: 300", to: target(),
+			name: "consolidation that is off", spec: "provider: {}\nconsolidation: {enabled: " +
+				"false}\nttlSecondsAfterEmpty: 300", to: target(),
 			pool: `spec: {disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 5m}}`,
 		},
 		{
@@ -206,7 +208,8 @@ spec:
 			notes: []string{"no effect on simulated nodes"},
 		},
 		{
-			name: "a class of simulated nodes", spec: "providerRef: {apiVersion: karpenter.kwok.sh/v1alpha1, kind: KWOKNodeClass, name: slow}", to: Target{Cloud: KWOK},
+			name: "a class of simulated nodes", spec: "providerRef: {apiVersion: karpenter.kwok.sh/v1alpha1, kind: " +
+				"KWOKNodeClass, name: slow}", to: Target{Cloud: KWOK},
 			pool: `spec: {template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: slow}}}}`,
 		},
 	}
@@ -240,7 +243,8 @@ func TestProvisionerWithKubeletSettings(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if missing := contains("class", fields(t, got.Class), want(t, `{metadata: {name: provisioner-default}, spec: {tags: {team: blue}, kubelet: {podsPerCore: 4}}}`)); missing != "" {
+	if missing := contains("class", fields(t, got.Class),
+		want(t, `{metadata: {name: provisioner-default}, spec: {tags: {team: blue}, kubelet: {podsPerCore: 4}}}`)); missing != "" {
 		t.Error(missing)
 	}
 	if got.NodePool.Spec.Template.Spec.NodeClassRef.Name != "provisioner-default" {
@@ -264,23 +268,35 @@ func TestProvisionerThatCantBeSaid(t *testing.T) {
 	cases := []struct{ name, spec, field, fix string }{
 		{"no provider", `{}`, "spec.providerRef", "spec.provider to {}"},
 		{"two providers", `{provider: {}, providerRef: {name: a}}`, "spec.provider", "remove one"},
-		{"a field that is not known", `{provider: {instanceProfil: a}}`, "spec.provider.instanceProfil", "write instanceProfile"},
+		{"a field that is not known", `{provider: {instanceProfil: a}}`, "spec.provider.instanceProfil",
+			"write instanceProfile"},
 		{"a wrong type", `{provider: {tags: [a]}}`, "spec.provider", "AWSNodeTemplate"},
 		{"a field of templates only", `{provider: {userData: a}}`, "spec.provider.userData", "spec.providerRef"},
 		{"no object", `{provider: []}`, "spec.provider", "use {}"},
 		{"a launch template", `{provider: {launchTemplate: mine}}`, "spec.provider.launchTemplate", "other fields"},
 		{"Ubuntu without images", `{provider: {amiFamily: Ubuntu}}`, "spec.provider.amiFamily", "amiSelector"},
-		{"ids and tags", `{provider: {subnetSelector: {aws-ids: subnet-1, a: b}}}`, "spec.provider.subnetSelector", "ids alone"},
+		{"ids and tags", `{provider: {subnetSelector: {aws-ids: subnet-1, a: b}}}`, "spec.provider.subnetSelector",
+			"ids alone"},
 		{"a tag without a value", `{provider: {subnetSelector: {a: ""}}}`, "spec.provider.subnetSelector", "write *"},
-		{"a size with a fraction", `{provider: {blockDeviceMappings: [{ebs: {volumeSize: 512Mi}}]}}`, "spec.provider.blockDeviceMappings[0].ebs.volumeSize", "100Gi"},
-		{"another kind", `{providerRef: {kind: GCPNodeTemplate, apiVersion: example.com/v1, name: a}}`, "spec.providerRef.kind", "AWSNodeTemplate"},
-		{"a template that is not there", `{providerRef: {name: a}, kubeletConfiguration: {maxPods: 4}}`, "spec.providerRef.name", "create"},
-		{"two ways to lose nodes", `{provider: {}, ttlSecondsAfterEmpty: 1, consolidation: {enabled: true}}`, "spec.ttlSecondsAfterEmpty", "remove one"},
-		{"a label of the controller", `{provider: {}, labels: {karpenter.sh/provisioner-name: a}}`, "spec.labels[karpenter.sh/provisioner-name]", "remove"},
-		{"a requirement of the controller", `{provider: {}, requirements: [{key: karpenter.sh/provisioner-name, operator: Exists}]}`, "spec.requirements[0].key", "remove"},
-		{"an operator", `{provider: {}, requirements: [{key: a, operator: Near}]}`, "spec.requirements[0].operator", "NotIn"},
-		{"a negative limit", `{provider: {}, limits: {resources: {cpu: -5, memory: 1Gi}}}`, "spec.limits.resources.cpu", "0 or more"},
-		{"a negative time until empty nodes go", `{provider: {}, ttlSecondsAfterEmpty: -30}`, "spec.ttlSecondsAfterEmpty", "0 or more"},
+		{"a size with a fraction", `{provider: {blockDeviceMappings: [{ebs: {volumeSize: 512Mi}}]}}`,
+			"spec.provider.blockDeviceMappings[0].ebs.volumeSize", "100Gi"},
+		{"another kind", `{providerRef: {kind: GCPNodeTemplate, apiVersion: example.com/v1, name: a}}`,
+			"spec.providerRef.kind", "AWSNodeTemplate"},
+		{"a template that is not there", `{providerRef: {name: a}, kubeletConfiguration: {maxPods: 4}}`,
+			"spec.providerRef.name", "create"},
+		{"two ways to lose nodes", `{provider: {}, ttlSecondsAfterEmpty: 1, consolidation: {enabled: true}}`,
+			"spec.ttlSecondsAfterEmpty", "remove one"},
+		{"a label of the controller", `{provider: {}, labels: {karpenter.sh/provisioner-name: a}}`,
+			"spec.labels[karpenter.sh/provisioner-name]", "remove"},
+		{"a requirement of the controller",
+			`{provider: {}, requirements: [{key: karpenter.sh/provisioner-name, operator: Exists}]}`,
+			"spec.requirements[0].key", "remove"},
+		{"an operator", `{provider: {}, requirements: [{key: a, operator: Near}]}`, "spec.requirements[0].operator",
+			"NotIn"},
+		{"a negative limit", `{provider: {}, limits: {resources: {cpu: -5, memory: 1Gi}}}`, "spec.limits.resources.cpu",
+			"0 or more"},
+		{"a negative time until empty nodes go", `{provider: {}, ttlSecondsAfterEmpty: -30}`,
+			"spec.ttlSecondsAfterEmpty", "0 or more"},
 		{"a negative age", `{provider: {}, ttlSecondsUntilExpired: -1}`, "spec.ttlSecondsUntilExpired", "0 or more"},
 		{"a family that is not there", `{provider: {amiFamily: AL22}}`, "spec.provider.amiFamily", "AL2023"},
 		{"an effect", `{provider: {}, taints: [{key: a}]}`, "spec.taints[0].effect", "NoExecute"},
@@ -305,15 +321,20 @@ func TestProvisionerThatCantBeSaid(t *testing.T) {
 
 func TestAWSNodeTemplate(t *testing.T) {
 	cases := []struct{ name, spec, class string }{
-		{"images by id", `amiSelector: {"aws::ids": "ami-1,ami-2"}`, `spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}, {id: ami-2}]}`},
+		{"images by id", `amiSelector: {"aws::ids": "ami-1,ami-2"}`,
+			`spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}, {id: ami-2}]}`},
 		{"images by name and owner", `{amiFamily: Custom, amiSelector: {"aws::name": "a,b", "aws::owners": "self,123456789012"}}`,
 			`spec: {amiFamily: Custom, amiSelectorTerms: [{name: a, owner: self}, {name: a, owner: "123456789012"}, {name: b, owner: self}, {name: b, owner: "123456789012"}]}`},
-		{"images by tags", `amiSelector: {stage: "prod,canary", os: "*"}`, `spec: {amiSelectorTerms: [{tags: {os: "*", stage: prod}}, {tags: {os: "*", stage: canary}}]}`},
-		{"values of tags", `subnetSelector: {Name: "one, two"}`, `spec: {subnetSelectorTerms: [{tags: {Name: one}}, {tags: {Name: two}}]}`},
+		{"images by tags", `amiSelector: {stage: "prod,canary", os: "*"}`,
+			`spec: {amiSelectorTerms: [{tags: {os: "*", stage: prod}}, {tags: {os: "*", stage: canary}}]}`},
+		{"values of tags", `subnetSelector: {Name: "one, two"}`,
+			`spec: {subnetSelectorTerms: [{tags: {Name: one}}, {tags: {Name: two}}]}`},
 		{"Ubuntu", `{amiFamily: Ubuntu, amiSelector: {"aws::ids": ami-1}}`,
 			`spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}], blockDeviceMappings: [{deviceName: /dev/sda1, rootVolume: true, ebs: {volumeSize: 20Gi, volumeType: gp3, encrypted: true}}]}`},
-		{"Windows", `amiFamily: Windows2022`, `spec: {amiFamily: null, amiSelectorTerms: [{alias: windows2022@latest}]}`},
-		{"the rest", `{userData: hello, detailedMonitoring: true, context: c, instanceProfile: p}`, `spec: {userData: hello, detailedMonitoring: true, context: c, instanceProfile: p, role: null}`},
+		{"Windows", `amiFamily: Windows2022`,
+			`spec: {amiFamily: null, amiSelectorTerms: [{alias: windows2022@latest}]}`},
+		{"the rest", `{userData: hello, detailedMonitoring: true, context: c, instanceProfile: p}`,
+			`spec: {userData: hello, detailedMonitoring: true, context: c, instanceProfile: p, role: null}`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

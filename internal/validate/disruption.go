@@ -83,7 +83,8 @@ func budget(at string, b v1.Budget) []Problem {
 func window(at string, b v1.Budget) []Problem {
 	if (b.Schedule == nil) != (b.Duration == nil) {
 		return []Problem{{
-			Field: at, Why: "has only one of schedule and duration", Fix: "set both, or neither for a budget that always holds",
+			Field: at, Why: "has only one of schedule and duration", Fix: "set both, or neither for a budget that " +
+				"always holds",
 		}}
 	}
 	if b.Schedule == nil {
@@ -93,8 +94,8 @@ func window(at string, b v1.Budget) []Problem {
 	return append(problems, notNegative(at+".duration", b.Duration.Duration)...)
 }
 
-// schedule checks that the text can be read as a schedule and that its moment ever comes. A parser can read more than the
-// contract has (@every); that is refused by name, so that the fix is clear.
+// schedule checks that the text can be read as a schedule and that its moment ever comes. A parser can read more than
+// the contract has (@every); that is refused by name, so that the fix is clear.
 func schedule(field, text string) []Problem {
 	bad := func(why, fix string) []Problem {
 		return []Problem{{Field: field, Value: text, Why: why, Fix: fix}}
@@ -119,8 +120,8 @@ func schedule(field, text string) []Problem {
 	return nil
 }
 
-// ReadSchedule takes a schedule apart: its fields, and the time zone that it is written for. That goes beyond the contract,
-// which knows UTC only: CRON_TZ=<IANA zone> before the fields names another.
+// ReadSchedule takes a schedule apart: its fields, and the time zone that it is written for. That goes beyond the
+// contract, which knows UTC only: CRON_TZ=<IANA zone> before the fields names another.
 func ReadSchedule(text string) (fields string, zone *time.Location, err error) {
 	first, rest := strings.TrimSpace(text), ""
 	if i := strings.IndexAny(first, " \t"); i >= 0 {
@@ -148,8 +149,8 @@ func isBudgetSize(text string) bool {
 	return ok && (!percent || n <= 100)
 }
 
-// ReadBudget reads how many nodes a budget allows, or which percentage of them. A number that is larger than any cluster is all of
-// its nodes. It is false for what is neither.
+// ReadBudget reads how many nodes a budget allows, or which percentage of them. A number that is larger than any
+// cluster is all of its nodes. It is false for what is neither.
 func ReadBudget(text string) (n int, percent, ok bool) {
 	digits, percent := strings.CutSuffix(text, "%")
 	long, err := strconv.ParseUint(digits, 10, 31)

@@ -60,7 +60,8 @@ func doubtfulLimits(limits corev1.ResourceList) []Problem {
 			fix = "if you mean " + meant + ", write that"
 		}
 		out = append(out, Problem{
-			Field: "spec.limits", Value: string(name), Why: "is a resource that no node has, and limits nothing", Fix: fix,
+			Field: "spec.limits", Value: string(name), Why: "is a resource that no node has, and limits nothing",
+			Fix: fix,
 		})
 	}
 	return out

@@ -12,7 +12,8 @@ import (
 )
 
 func TestMistypedLabelsAreDoubted(t *testing.T) {
-	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
+	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true},
+		RestrictedDomains: []string{"karpenter.k8s.aws"}}
 	for key, want := range map[string]string{
 		"topology.kubernetes.io/zoen":      "topology.kubernetes.io/zone",
 		"kubernetes.io/archs":              "kubernetes.io/arch",
@@ -30,7 +31,8 @@ func TestMistypedLabelsAreDoubted(t *testing.T) {
 		switch {
 		case want == "" && len(doubts) > 0:
 			t.Errorf("%s: %v", key, doubts)
-		case want != "" && (len(doubts) != 1 || doubts[0].Field != "spec.template.spec.requirements[0].key" || !strings.Contains(doubts[0].Fix, "mean "+want+",")):
+		case want != "" && (len(doubts) != 1 || doubts[0].Field != "spec.template.spec.requirements[0].key" ||
+			!strings.Contains(doubts[0].Fix, "mean "+want+",")):
 			t.Errorf("%s: %v, want %s", key, doubts, want)
 		}
 	}
@@ -38,12 +40,15 @@ func TestMistypedLabelsAreDoubted(t *testing.T) {
 
 // TestMistypedLabelOfARestrictedDomain: what is refused is refused with the name that was probably meant.
 func TestMistypedLabelOfARestrictedDomain(t *testing.T) {
-	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true, "karpenter.k8s.aws/instance-size": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
+	labels := Labels{WellKnown: map[string]bool{"karpenter.k8s.aws/instance-family": true,
+		"karpenter.k8s.aws/instance-size": true}, RestrictedDomains: []string{"karpenter.k8s.aws"}}
 	problems := labelKey("key", "karpenter.k8s.aws/instance-famly", labels)
-	if len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "write karpenter.k8s.aws/instance-family, if that is meant; ") {
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "write karpenter.k8s.aws/instance-family, if that "+
+		"is meant; ") {
 		t.Errorf("%v", problems)
 	}
-	if problems := labelKey("key", "karpenter.k8s.aws/color", labels); len(problems) != 1 || !strings.HasPrefix(problems[0].Fix, "use a label of another domain") {
+	if problems := labelKey("key", "karpenter.k8s.aws/color", labels); len(problems) != 1 ||
+		!strings.HasPrefix(problems[0].Fix, "use a label of another domain") {
 		t.Errorf("%v", problems)
 	}
 }

@@ -33,13 +33,16 @@ func TestNodeClaim(t *testing.T) {
 			c.Spec.StartupTaints = c.Spec.Taints
 		}, "spec.startupTaints[0]"},
 		{"no NodeClass", func(c *v1.NodeClaim) { c.Spec.NodeClassRef = nil }, "spec.nodeClassRef is missing"},
-		{"long NodeClass", func(c *v1.NodeClaim) { c.Spec.NodeClassRef.Name = strings.Repeat("a", 64) }, "spec.nodeClassRef.name"},
+		{"long NodeClass", func(c *v1.NodeClaim) {
+			c.Spec.NodeClassRef.Name = strings.Repeat("a", 64)
+		}, "spec.nodeClassRef.name"},
 		{"negative age", func(c *v1.NodeClaim) { c.Spec.ExpireAfter = v1.DurationOf(-1) }, "spec.expireAfter"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			claim := &v1.NodeClaim{}
-			claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "default"}
+			claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass",
+				Name: "default"}
 			c.change(claim)
 			got := lines(NodeClaim(claim, Labels{}))
 			if c.want == "" && got != "" {

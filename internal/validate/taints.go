@@ -52,7 +52,8 @@ func taint(at string, t v1.Taint) []Problem {
 	if t.Value != "" {
 		for _, why := range validation.IsQualifiedName(t.Value) {
 			problems = append(problems, Problem{
-				Field: at + ".value", Value: t.Value, Why: "is not the value of a taint: " + why, Fix: "correct the value",
+				Field: at + ".value", Value: t.Value, Why: "is not the value of a taint: " + why,
+				Fix: "correct the value",
 			})
 		}
 	}

@@ -70,7 +70,8 @@ func limits(field string, list corev1.ResourceList) []Problem {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if q := list[name]; q.Sign() < 0 {
 			problems = append(problems, Problem{
-				Field: field + "." + string(name), Value: q.String(), Why: "is negative", Fix: "use 0 or more, or remove the limit"})
+				Field: field + "." + string(name), Value: q.String(), Why: "is negative", Fix: "use 0 or more, or " +
+					"remove the limit"})
 		}
 	}
 	return problems
@@ -100,7 +101,8 @@ func nodeClassRef(field string, ref *v1.NodeClassReference) []Problem {
 			})
 		}
 	}
-	problems = append(problems, labelled(field+".name", ref.Name, "refer to a NodeClass whose name has at most 63 characters")...)
+	problems = append(problems, labelled(field+".name", ref.Name, "refer to a NodeClass whose name has at most 63 "+
+		"characters")...)
 	if strings.Contains(ref.Group, "/") {
 		problems = append(problems, Problem{
 			Field: field + ".group",

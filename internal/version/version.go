@@ -1,4 +1,5 @@
-// Package version says which program this is: what the linker was told and what the go command wrote into the executable.
+// Package version says which program this is: what the linker was told and what the go command wrote into the
+// executable.
 //
 // It stands on floor 3: it reads the executable that it is part of, and nothing else. Commands and the operator use it.
 package version
@@ -14,8 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What the linker was told, set by the linker (go build -ldflags "-X github.com/tenon-sh/tenon/internal/version.linkedVersion=…", see release/): an
-// executable that is built elsewhere, from an archive of the source without its history, has nothing else to go by.
+// What the linker was told, set by the linker (go build -ldflags "-X
+// github.com/tenon-sh/tenon/internal/version.linkedVersion=…", see release/): an executable that is built elsewhere,
+// from an archive of the source without its history, has nothing else to go by.
 var linkedVersion, linkedCommit, linkedTreeState, linkedDate string
 
 // Info says which program this is, in the fields that kubectl and the API server use for themselves.

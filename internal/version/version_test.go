@@ -65,7 +65,8 @@ func TestTheLinkersWordGoesFirst(t *testing.T) {
 	}}
 	var built Info
 	built.fill(info)
-	want := Info{GitVersion: "v0.0.0-2026", GitCommit: "0123456789abcdef", GitTreeState: "dirty", BuildDate: "2026-01-02T03:04:05Z"}
+	want := Info{GitVersion: "v0.0.0-2026", GitCommit: "0123456789abcdef", GitTreeState: "dirty",
+		BuildDate: "2026-01-02T03:04:05Z"}
 	if built != want {
 		t.Errorf("from the go command: %+v, want %+v", built, want)
 	}

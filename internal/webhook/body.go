@@ -13,10 +13,11 @@ import (
 )
 
 const (
-	// mostBytes bounds a request. The API server sends whole lists: a few thousand NodeClaims are some tens of megabytes.
+	// mostBytes bounds a request. The API server sends whole lists: a few thousand NodeClaims are some tens of
+	// megabytes.
 	mostBytes = 64 << 20
-	// smallBody is what is read of a request without asking anybody: any object by itself, and short lists. All connections
-	// together are 256 MiB.
+	// smallBody is what is read of a request without asking anybody: any object by itself, and short lists. All
+	// connections together are 256 MiB.
 	smallBody = 512 << 10
 	// readsWithin is how long the small part of a request may take, and each piece of the rest.
 	readsWithin = 10 * time.Second
@@ -60,8 +61,10 @@ func sizeRefused(size int64) *refusal {
 		return &refusal{http.StatusLengthRequired, errors.New("a request to convert must tell its Content-Length")}
 	}
 	if size > mostBytes {
-		return &refusal{http.StatusRequestEntityTooLarge, fmt.Errorf("a request to convert has more than %d MiB, and no "+
-			"more are read: ask for fewer objects at a time (limit and continue), or ask for %s", mostBytes>>20, newerVersion)}
+		return &refusal{http.StatusRequestEntityTooLarge,
+			fmt.Errorf("a request to convert has more than %d MiB, and no "+
+				"more are read: ask for fewer objects at a time (limit and continue), or ask for %s", mostBytes>>20,
+				newerVersion)}
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ type material struct {
 	certificate, key []byte
 }
 
-// renew returns what to have at this time, for a server that is called by these names. Material that is good stays as it is.
+// renew returns what to have at this time, for a server that is called by these names. Material that is good stays as
+// it is.
 func renew(have material, now time.Time, names []string) (material, error) {
 	authorities, signer := have.authorities(now)
 	if signer == nil || due(authorities[0], authorityLasts, now) {
@@ -73,7 +74,9 @@ func (m material) good(authorities []*x509.Certificate, now time.Time, names []s
 	}
 	// An older authority has signed it. That is good enough until the newest one is known everywhere.
 	fresh := now.Sub(authorities[0].NotBefore) < backdated+settles
-	return fresh && slices.ContainsFunc(authorities[1:], func(a *x509.Certificate) bool { return pair.Leaf.CheckSignatureFrom(a) == nil })
+	return fresh && slices.ContainsFunc(authorities[1:], func(a *x509.Certificate) bool {
+		return pair.Leaf.CheckSignatureFrom(a) == nil
+	})
 }
 
 // authorities returns those that have not expired, and the key of the newest; no key if it is none of hers.
@@ -118,7 +121,8 @@ func newAuthority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 		return nil, nil, err
 	}
 	template.Subject = pkix.Name{CommonName: "karpenter-webhook-ca"}
-	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true,
+		x509.KeyUsageCertSign|x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the webhook's authority: %w", err)
@@ -127,7 +131,8 @@ func newAuthority(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return made, key, err
 }
 
-func newCertificate(authority *x509.Certificate, signer *ecdsa.PrivateKey, now time.Time, names []string) ([]byte, *ecdsa.PrivateKey, error) {
+func newCertificate(authority *x509.Certificate, signer *ecdsa.PrivateKey, now time.Time, names []string) ([]byte,
+	*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the webhook's key: %w", err)
@@ -137,7 +142,8 @@ func newCertificate(authority *x509.Certificate, signer *ecdsa.PrivateKey, now t
 		return nil, nil, err
 	}
 	template.Subject = pkix.Name{CommonName: "karpenter-webhook"}
-	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature,
+		[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

@@ -22,8 +22,8 @@ func verify(t *testing.T, bundle []byte, served material, now time.Time) error {
 	return err
 }
 
-// TestRenewalNeverBreaksTrust: over ten years of looks, every certificate that is served is trusted by who knows the bundle of this look
-// or the one before, and by itself nothing expires.
+// TestRenewalNeverBreaksTrust: over ten years of looks, every certificate that is served is trusted by who knows the
+// bundle of this look or the one before, and by itself nothing expires.
 func TestRenewalNeverBreaksTrust(t *testing.T) {
 	names := []string{"karpenter.kube-system.svc", "127.0.0.1"}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -49,7 +49,8 @@ func TestRenewalNeverBreaksTrust(t *testing.T) {
 				t.Fatalf("%s: what is served now is not trusted: %v", now, err)
 			}
 			if err := verify(t, have.bundle, next, now); err != nil {
-				t.Fatalf("%s: an API server that has not heard of the last change does not trust what is served: %v", now, err)
+				t.Fatalf("%s: an API server that has not heard of the last change does not trust what is served: %v",
+					now, err)
 			}
 			if err := verify(t, next.bundle, have, now); err != nil {
 				t.Fatalf("%s: another replica's certificate from before is not trusted: %v", now, err)
@@ -70,13 +71,16 @@ func TestRenewalRepairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, broken := range map[string]material{
-		"nothing":             {},
-		"no certificate":      {bundle: good.bundle, authorityKey: good.authorityKey},
-		"no authority":        {certificate: good.certificate, key: good.key},
-		"nonsense":            {bundle: []byte("x"), authorityKey: []byte("x"), certificate: []byte("x"), key: []byte("x")},
-		"no authority's key":  {bundle: good.bundle, certificate: good.certificate, key: good.key},
-		"another's key":       {bundle: good.bundle, authorityKey: good.key, certificate: good.certificate, key: good.key},
-		"key and certificate": {bundle: good.bundle, authorityKey: good.authorityKey, certificate: good.certificate, key: good.authorityKey},
+		"nothing":        {},
+		"no certificate": {bundle: good.bundle, authorityKey: good.authorityKey},
+		"no authority":   {certificate: good.certificate, key: good.key},
+		"nonsense": {bundle: []byte("x"), authorityKey: []byte("x"), certificate: []byte("x"),
+			key: []byte("x")},
+		"no authority's key": {bundle: good.bundle, certificate: good.certificate, key: good.key},
+		"another's key": {bundle: good.bundle, authorityKey: good.key, certificate: good.certificate,
+			key: good.key},
+		"key and certificate": {bundle: good.bundle, authorityKey: good.authorityKey, certificate: good.certificate,
+			key: good.authorityKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, err := renew(broken, now, names)

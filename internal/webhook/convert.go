@@ -28,7 +28,8 @@ type converter struct {
 
 func newConverter(expiry Expiry) (*converter, error) {
 	scheme := runtime.NewScheme()
-	adds := []func(*runtime.Scheme) error{v1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme, awsv1beta1.AddToScheme}
+	adds := []func(*runtime.Scheme) error{v1.AddToScheme, v1beta1.AddToScheme, awsv1.AddToScheme,
+		awsv1beta1.AddToScheme}
 	for _, add := range adds {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme of what is converted: %w", err)

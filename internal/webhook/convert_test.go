@@ -84,7 +84,8 @@ func TestUnreadableLeavesMove(t *testing.T) {
 		{at(hub, "spec template spec expireAfter"), huge},
 		{at(hub, "spec template spec taints 0 timeAdded"), small},
 		{at(hub, "spec limits cpu"), "much"},
-		{at(hub, "metadata annotations compatibility.karpenter.sh/v1beta1-kubelet-conversion"), `{"maxPods":3000000000}`},
+		{at(hub, "metadata annotations compatibility.karpenter.sh/v1beta1-kubelet-conversion"),
+			`{"maxPods":3000000000}`},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("got %q, want %q", tc.got, tc.want)

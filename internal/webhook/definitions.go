@@ -65,14 +65,15 @@ type definitions struct {
 // the bundle to trust. Definitions that are not there, or have only one of the two, are left alone. It returns when to
 // look again.
 //
-// As they are installed, the definitions neither serve the older version nor say how to convert it: objects would be stored
-// unconverted until a controller runs.
+// As they are installed, the definitions neither serve the older version nor say how to convert it: objects would be
+// stored unconverted until a controller runs.
 func (d *definitions) point(ctx context.Context, bundle []byte) (again time.Duration, err error) {
 	again = looks
 	for _, name := range Definitions() {
 		soon, failed := d.pointOne(ctx, name, bundle)
 		if failed != nil { // the others can do without this one
-			err = errors.Join(err, fmt.Errorf("telling CustomResourceDefinition %s where its versions are converted: %w", name, failed))
+			err = errors.Join(err, fmt.Errorf(
+				"telling CustomResourceDefinition %s where its versions are converted: %w", name, failed))
 			continue
 		}
 		again = min(again, soon)
@@ -150,8 +151,8 @@ func (d *definitions) olderStored() bool {
 // fieldManager is whose the changes to definitions are, until they are disowned.
 const fieldManager = "tenon-webhook"
 
-// disowned makes the changes nobody's: if they stayed ours, whoever applies the definitions on the server's side, as Helm does,
-// would meet a conflict about the list of versions.
+// disowned makes the changes nobody's: if they stayed ours, whoever applies the definitions on the server's side, as
+// Helm does, would meet a conflict about the list of versions.
 func disowned(entry int) []byte {
 	return fmt.Appendf(nil, `[{"op":"test","path":"/metadata/managedFields/%d/manager","value":%q},{"op":"remove","path":"/metadata/managedFields/%d"}]`,
 		entry, fieldManager, entry)
@@ -265,8 +266,10 @@ func same[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// patchOf makes a definition serve its older version and ask the webhook, if nobody has changed the definition meanwhile.
-func patchOf(definition *apiextensionsv1.CustomResourceDefinition, older int, want *apiextensionsv1.WebhookClientConfig) []byte {
+// patchOf makes a definition serve its older version and ask the webhook, if nobody has changed the definition
+// meanwhile.
+func patchOf(definition *apiextensionsv1.CustomResourceDefinition, older int,
+	want *apiextensionsv1.WebhookClientConfig) []byte {
 	type step struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`

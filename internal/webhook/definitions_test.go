@@ -175,8 +175,8 @@ func TestDefinitionsAppliedOnce(t *testing.T) {
 	}
 }
 
-// TestOlderStored: whoever starts while objects are stored as v1beta1 has to convert them first, and once they are stored
-// anew nobody has.
+// TestOlderStored: whoever starts while objects are stored as v1beta1 has to convert them first, and once they are
+// stored anew nobody has.
 func TestOlderStored(t *testing.T) {
 	s := newStage(t, true, poolsCRD("v1", "v1beta1"))
 	w := &Webhook{definitions: s.definitions}
@@ -184,7 +184,8 @@ func TestOlderStored(t *testing.T) {
 		stored       []string
 		serves, want bool
 	}{
-		{[]string{"v1beta1", "v1"}, false, false}, {[]string{"v1beta1", "v1"}, true, true}, {[]string{"v1"}, true, false},
+		{[]string{"v1beta1", "v1"}, false, false}, {[]string{"v1beta1", "v1"}, true, true},
+		{[]string{"v1"}, true, false},
 	} {
 		if tc.serves {
 			w.served.Store(&tls.Certificate{})
@@ -210,7 +211,8 @@ func TestAnotherWebhook(t *testing.T) {
 		definition := poolsCRD("v1", "v1beta1")
 		definition.Spec.Versions[1].Served = true
 		theirs := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("theirs"),
-			Service: &apiextensionsv1.ServiceReference{Namespace: "karpenter", Name: "old-karpenter", Port: new(int32(8443))}}
+			Service: &apiextensionsv1.ServiceReference{Namespace: "karpenter", Name: "old-karpenter",
+				Port: new(int32(8443))}}
 		definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
 			Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: theirs}}
 		s := newStage(t, tc.leads, definition)
@@ -237,13 +239,16 @@ func TestOneVersion(t *testing.T) {
 // TestADefinitionThatIsRefused: an admission policy that refuses a change of one definition holds up no other.
 func TestADefinitionThatIsRefused(t *testing.T) {
 	pools, claims := poolsCRD("v1", "v1beta1"), poolsCRD("v1", "v1beta1")
-	claims.Name, claims.Spec.Names.Kind, claims.Spec.Names.ListKind = "nodeclaims.karpenter.sh", "NodeClaim", "NodeClaimList"
+	claims.Name, claims.Spec.Names.Kind, claims.Spec.Names.ListKind = "nodeclaims.karpenter.sh", "NodeClaim",
+		"NodeClaimList"
 	s := newStage(t, true, pools)
-	s.client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(s.client.Scheme()).WithObjects(pools, claims).Build(),
+	s.client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(s.client.Scheme()).WithObjects(pools,
+		claims).Build(),
 		interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch,
 			opts ...client.PatchOption) error {
 			if o.GetName() == pools.Name {
-				return apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, o.GetName(), nil)
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"},
+					o.GetName(), nil)
 			}
 			return c.Patch(ctx, o, p, opts...)
 		}})
@@ -251,7 +256,8 @@ func TestADefinitionThatIsRefused(t *testing.T) {
 		t.Errorf("the definition that is refused is told as %v", err)
 	}
 	var out apiextensionsv1.CustomResourceDefinition
-	if err := s.client.Get(t.Context(), client.ObjectKey{Name: claims.Name}, &out); err != nil || !out.Spec.Versions[1].Served {
+	if err := s.client.Get(t.Context(), client.ObjectKey{Name: claims.Name}, &out); err != nil ||
+		!out.Spec.Versions[1].Served {
 		t.Errorf("the other definition does not serve v1beta1: %v %+v", err, out.Spec.Versions)
 	}
 }

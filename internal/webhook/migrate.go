@@ -108,7 +108,8 @@ func (m *migration) one(ctx context.Context, definition *apiextensionsv1.CustomR
 	if stored != newerVersion { // these are not our definitions
 		return nil
 	}
-	if clientConfig(definition) == nil { // the API server would only change the name of the version, and drop what it does not know
+	if clientConfig(definition) == nil {
+		// the API server would only change the name of the version, and drop what it does not know
 		return fmt.Errorf("no webhook converts CustomResourceDefinition %s yet", definition.Name)
 	}
 	log := m.log.WithValues("definition", definition.Name)
@@ -217,7 +218,8 @@ func (m *migration) rewrite(ctx context.Context, definition *apiextensionsv1.Cus
 }
 
 // dropVersions says that only one version is stored, unless the definition has changed meanwhile.
-func dropVersions(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, stored string) error {
+func dropVersions(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition,
+	stored string) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"resourceVersion": definition.ResourceVersion},
 		"status":   map[string]any{"storedVersions": []string{stored}},

@@ -48,8 +48,8 @@ func preserveFields(written, read, made map[string]any) map[string]any {
 		_, is := read[key]
 		_, becomes := made[key]
 		if !is && !becomes && isNothing(value) {
-			// Our types don't tell an empty list from none, but the defaults of the API server do. If the other version has no
-			// such field, it is dropped.
+			// Our types don't tell an empty list from none, but the defaults of the API server do. If the other version
+			// has no such field, it is dropped.
 			made[key] = value
 		}
 	}

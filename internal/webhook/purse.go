@@ -11,8 +11,8 @@ const (
 	// piece is what a large request pays for at a time, and pieces are all there are.
 	piece  = 1 << 20
 	pieces = 128
-	// mostLarge are the large requests at the same time. With claimPlaces they are fewer than the connections: what they
-	// ask the API server for must be able to come back here.
+	// mostLarge are the large requests at the same time. With claimPlaces they are fewer than the connections: what
+	// they ask the API server for must be able to come back here.
 	mostLarge = 64
 )
 

@@ -107,7 +107,8 @@ func (h *handler) roomFor(request *apiextensionsv1.ConversionRequest) *room {
 }
 
 // answer converts all objects, or none: that is how the API server wants it. A panic is an answer, too.
-func (h *handler) answer(ctx context.Context, request *apiextensionsv1.ConversionRequest) (response *apiextensionsv1.ConversionResponse) {
+func (h *handler) answer(ctx context.Context,
+	request *apiextensionsv1.ConversionRequest) (response *apiextensionsv1.ConversionResponse) {
 	response = &apiextensionsv1.ConversionResponse{UID: request.UID}
 	defer func() {
 		if broken := recover(); broken != nil {

@@ -30,8 +30,8 @@ type store struct {
 // tries is how often a replica that was overtaken by another looks again.
 const tries = 5
 
-// current returns the material that all replicas serve with, after renewing what is due. Whoever comes first writes; the others take
-// what is there then.
+// current returns the material that all replicas serve with, after renewing what is due. Whoever comes first writes;
+// the others take what is there then.
 func (s *store) current(ctx context.Context) (material, error) {
 	var err error
 	for range tries {
@@ -72,7 +72,8 @@ func (s *store) try(ctx context.Context) (material, error) {
 		secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
 		err := s.client.Create(ctx, &secret)
 		if apierrors.IsForbidden(err) {
-			return want, fmt.Errorf("it is not there, and the controller may not create it; kubectl create secret generic %s "+
+			return want, fmt.Errorf("it is not there, and the controller may not create it; kubectl create secret "+
+				"generic %s "+
 				"--namespace %s makes one, as the chart does: %w", s.secret.Name, s.secret.Namespace, err)
 		}
 		return want, err

@@ -38,7 +38,9 @@ func serve(t *testing.T, ctx context.Context, grace time.Duration) *served {
 	s := &served{listener: listener, over: make(chan time.Time), failures: make(chan error, 1)}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 	handler := newHandler(&converter{}, logr.Discard())
-	s.Webhook = &Webhook{log: logr.Discard(), grace: grace, after: func(time.Duration) <-chan time.Time { return s.over },
+	s.Webhook = &Webhook{log: logr.Discard(), grace: grace, after: func(time.Duration) <-chan time.Time {
+		return s.over
+	},
 		failed: func(err error) { s.failures <- err }, ended: make(chan struct{}),
 		server: newServer(handler, certificate, logr.Discard())}
 	s.serve(ctx, listener)

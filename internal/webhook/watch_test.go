@@ -33,7 +33,8 @@ func (refusing) Watch(context.Context, client.ObjectList, ...client.ListOption) 
 	return nil, apierrors.NewForbidden(resource, "", errors.New("no role allows it"))
 }
 
-// TestRefusedWatch: that a right is missing is logged once, although nothing fails without it: changes are answered later.
+// TestRefusedWatch: that a right is missing is logged once, although nothing fails without it: changes are answered
+// later.
 func TestRefusedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
@@ -42,7 +43,8 @@ func TestRefusedWatch(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*retries) // of the bubble's time
 		defer stop()
 		w.watch(ctx, "nodepools.karpenter.sh")
-		if len(lines) != 1 || !strings.Contains(lines[0], "forbidden") || !strings.Contains(lines[0], "nodepools.karpenter.sh") {
+		if len(lines) != 1 || !strings.Contains(lines[0], "forbidden") || !strings.Contains(lines[0],
+			"nodepools.karpenter.sh") {
 			t.Errorf("the log is %q", lines)
 		}
 	})
@@ -88,7 +90,9 @@ func TestWhoIsToldOfAChange(t *testing.T) {
 			{"older objects are restored", watch.Modified, func(d *apiextensionsv1.CustomResourceDefinition) {
 				d.Status.StoredVersions = []string{"v1beta1", "v1"}
 			}, true},
-			{"deleted and made again", watch.Added, func(d *apiextensionsv1.CustomResourceDefinition) { d.UID = "b" }, true},
+			{"deleted and made again", watch.Added, func(d *apiextensionsv1.CustomResourceDefinition) {
+				d.UID = "b"
+			}, true},
 		} {
 			definition = definition.DeepCopy()
 			tc.change(definition)

@@ -59,8 +59,8 @@ type Webhook struct {
 	store       *store
 	definitions *definitions
 	served      atomic.Pointer[tls.Certificate]
-	// changed is told of every event about a definition, for who looks after it; applied of what may have brought objects of
-	// an older version, for who stores them anew.
+	// changed is told of every event about a definition, for who looks after it; applied of what may have brought
+	// objects of an older version, for who stores them anew.
 	changed chan struct{}
 	applied chan struct{}
 	grace   time.Duration
@@ -74,7 +74,8 @@ type Webhook struct {
 // New makes a webhook. Nothing happens until it is started.
 func New(s Settings) (*Webhook, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		v1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the webhook's scheme: %w", err)
 		}
@@ -100,8 +101,9 @@ func New(s Settings) (*Webhook, error) {
 	return w, nil
 }
 
-// Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background until the
-// context ends. If the first look fails, that is logged and tried again: objects that are stored as v1 need no webhook.
+// Start serves on the listener, looks once after certificate and definitions, and goes on with both in the background
+// until the context ends. If the first look fails, that is logged and tried again: objects that are stored as v1 need
+// no webhook.
 func (w *Webhook) Start(ctx context.Context, listener net.Listener) {
 	w.serve(ctx, listener)
 	first, cancel := context.WithTimeout(ctx, startsWithin)
@@ -157,8 +159,8 @@ func (w *Webhook) try(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return retries, fmt.Errorf("reading the webhook's certificate from Secret %s: %w", w.store.secret, err)
 	}
-	// Whoever is told of a new authority must find it served, and whoever still knows the old one must be served, too: a new
-	// authority signs only once it is known (settles).
+	// Whoever is told of a new authority must find it served, and whoever still knows the old one must be served, too:
+	// a new authority signs only once it is known (settles).
 	w.served.Store(&pair)
 	return w.definitions.point(ctx, material.bundle)
 }
@@ -175,16 +177,19 @@ func (w *Webhook) watch(ctx context.Context, name string) {
 	var seen edition
 	refused := false
 	for ctx.Err() == nil {
-		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{}, client.MatchingFields{"metadata.name": name})
+		events, err := w.client.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{},
+			client.MatchingFields{"metadata.name": name})
 		if apierrors.IsForbidden(err) && !refused {
-			w.log.Error(err, "a CustomResourceDefinition can't be watched, so that a change of it is answered only within a minute",
+			w.log.Error(err, "a CustomResourceDefinition can't be watched, so that a change of it is answered only "+
+				"within a minute",
 				"definition", name)
 		}
 		refused = apierrors.IsForbidden(err)
 		if err == nil {
 			for event := range events.ResultChan() {
 				ring(w.changed)
-				if definition, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition); ok && seen.differs(definition) {
+				if definition, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition); ok &&
+					seen.differs(definition) {
 					ring(w.applied)
 				}
 			}

@@ -21,7 +21,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/webhook"
 )
 
-// TestFoundingManifests: each applies as it is written, reads back in v1beta1 as it was written, and says the same in v1.
+// TestFoundingManifests: each applies as it is written, reads back in v1beta1 as it was written, and says the same in
+// v1.
 func TestFoundingManifests(t *testing.T) {
 	w := newWorld(t)
 	w.start(true)
@@ -95,8 +96,10 @@ func TestQuirksInV1(t *testing.T) {
 		{pool("multi-zone", "spec", "template", "spec", "expireAfter"), "720h"},
 		{class("gpu-nodeclass", "spec", "role"), "KarpenterNodeRole-${CLUSTER_NAME}"},
 		{class("gpu-nodeclass", "spec", "amiSelectorTerms"), "[map[alias:al2@latest]]"},
-		{class("gpu-nodeclass", "spec", "subnetSelectorTerms"), "[map[tags:map[karpenter.sh/discovery:${CLUSTER_NAME}]]]"},
-		{class("gpu-nodeclass", "spec", "securityGroupSelectorTerms"), "[map[tags:map[karpenter.sh/discovery:${CLUSTER_NAME}]]]"},
+		{class("gpu-nodeclass", "spec", "subnetSelectorTerms"),
+			"[map[tags:map[karpenter.sh/discovery:${CLUSTER_NAME}]]]"},
+		{class("gpu-nodeclass", "spec", "securityGroupSelectorTerms"),
+			"[map[tags:map[karpenter.sh/discovery:${CLUSTER_NAME}]]]"},
 		{class("default", "spec", "subnetSelectorTerms"), "[map[tags:map[karpenter.sh/discovery:my-cluster]]]"},
 	} {
 		if tc.got != tc.want {
@@ -246,7 +249,8 @@ func (w *world) touch() {
 		fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, definition.ResourceVersion))))
 }
 
-// TestDefinitionsAppliedAgain: whoever applies the chart's definitions again turns v1beta1 off, and the controller turns it on.
+// TestDefinitionsAppliedAgain: whoever applies the chart's definitions again turns v1beta1 off, and the controller
+// turns it on.
 func TestDefinitionsAppliedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.start(true)
@@ -263,7 +267,8 @@ func TestDefinitionsAppliedAgain(t *testing.T) {
 	w.serves()
 }
 
-// TestMigration: objects that v1beta1 has stored, as in a cluster of an old Karpenter, are stored as v1, after which v1beta1 can go.
+// TestMigration: objects that v1beta1 has stored, as in a cluster of an old Karpenter, are stored as v1, after which
+// v1beta1 can go.
 func TestMigration(t *testing.T) {
 	l := labtest.New(t)
 	w := open(t, l)
@@ -302,10 +307,13 @@ spec: {requirements: [], nodeClassRef: {name: default}}
 	replica.stop()
 	w.onlyV1()
 	for _, tc := range []struct{ got, want string }{
-		{field(w.read("karpenter.sh/v1", "NodePool", "gpu-nodes"), "spec", "template", "spec", "nodeClassRef", "group"), "karpenter.k8s.aws"},
-		{field(w.read("karpenter.sh/v1", "NodePool", "default"), "spec", "disruption", "consolidationPolicy"), "WhenEmpty"},
+		{field(w.read("karpenter.sh/v1", "NodePool", "gpu-nodes"), "spec", "template", "spec", "nodeClassRef", "group"),
+			"karpenter.k8s.aws"},
+		{field(w.read("karpenter.sh/v1", "NodePool", "default"), "spec", "disruption", "consolidationPolicy"),
+			"WhenEmpty"},
 		{field(w.read("karpenter.sh/v1", "NodeClaim", "one"), "spec", "expireAfter"), "48h"},
-		{field(w.read("karpenter.k8s.aws/v1", "EC2NodeClass", "default"), "spec", "amiSelectorTerms"), "[map[alias:al2@latest]]"},
+		{field(w.read("karpenter.k8s.aws/v1", "EC2NodeClass", "default"), "spec", "amiSelectorTerms"),
+			"[map[alias:al2@latest]]"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("without v1beta1 there is %q, want %q", tc.got, tc.want)
@@ -330,7 +338,8 @@ func (w *world) storesV1() {
 func older(t *testing.T) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
-	for _, file := range []string{"karpenter.sh_nodepools.yaml", "karpenter.sh_nodeclaims.yaml", "karpenter.k8s.aws_ec2nodeclasses.yaml"} {
+	for _, file := range []string{"karpenter.sh_nodepools.yaml", "karpenter.sh_nodeclaims.yaml",
+		"karpenter.k8s.aws_ec2nodeclasses.yaml"} {
 		text, err := crds.FS().(interface{ ReadFile(string) ([]byte, error) }).ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

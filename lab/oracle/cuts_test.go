@@ -37,7 +37,8 @@ func podCuts() []func(*corev1.Pod) bool {
 		changes(func(p *corev1.Pod) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }),
 		changes(func(p *corev1.Pod) { delete(p.Labels, revisionLabel) }),
 	}
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, gpu, hugepages} {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
+		corev1.ResourceEphemeralStorage, gpu, hugepages} {
 		out = append(out, changes(func(p *corev1.Pod) {
 			delete(p.Spec.Containers[0].Resources.Requests, name)
 			delete(p.Spec.Containers[0].Resources.Limits, name)
@@ -65,17 +66,20 @@ func partCuts(i int) []func(*corev1.Pod) bool {
 		}),
 		changes(func(p *corev1.Pod) {
 			if a := p.Spec.Affinity; a != nil && a.PodAffinity != nil {
-				a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = without(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, i)
+				a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution = without(
+					a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, i)
 			}
 		}),
 		changes(func(p *corev1.Pod) {
 			if a := p.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
-				a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = without(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, i)
+				a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = without(
+					a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, i)
 			}
 		}),
 		changes(func(p *corev1.Pod) {
 			a := p.Spec.Affinity
-			if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+			if a == nil || a.NodeAffinity == nil ||
+				a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 				return
 			}
 			required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
@@ -85,7 +89,8 @@ func partCuts(i int) []func(*corev1.Pod) bool {
 			}
 		}),
 		changes(func(p *corev1.Pod) {
-			if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+			if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil &&
+				a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 				for j := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 					t := &a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[j]
 					if len(t.MatchExpressions) > 1 {
@@ -127,7 +132,8 @@ func nodeCuts() []func(*corev1.Node) bool {
 			n.Spec.Taints, n.Spec.Unschedulable = nil, false
 			return had
 		},
-		drop(rackLabel), drop(coresLabel), drop(corev1.LabelArchStable), drop(corev1.LabelOSStable), drop(corev1.LabelInstanceTypeStable), drop(capacityTypeLabel),
+		drop(rackLabel), drop(coresLabel), drop(corev1.LabelArchStable), drop(corev1.LabelOSStable),
+		drop(corev1.LabelInstanceTypeStable), drop(capacityTypeLabel),
 	}
 }
 

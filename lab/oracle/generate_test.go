@@ -79,7 +79,8 @@ func (g *generator) uid() types.UID {
 func (g *generator) namespaces() {
 	for _, n := range [][2]string{{"blue", "one"}, {"green", "two"}, {"red", "two"}} {
 		g.w.Namespaces = append(g.w.Namespaces, &corev1.Namespace{
-			ObjectMeta: metav1.ObjectMeta{Name: n[0], Labels: map[string]string{corev1.LabelMetadataName: n[0], teamLabel: n[1]}}})
+			ObjectMeta: metav1.ObjectMeta{Name: n[0], Labels: map[string]string{corev1.LabelMetadataName: n[0],
+				teamLabel: n[1]}}})
 	}
 }
 
@@ -93,8 +94,10 @@ func (g *generator) types() {
 				corev1.LabelArchStable: {pick(g.dice, "amd64", "amd64", "arm64")}, coresLabel: {strconv.Itoa(size)},
 			},
 			Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: amount(strconv.Itoa(size)), corev1.ResourceMemory: amount(fmt.Sprintf("%dGi", 2*size)),
-				corev1.ResourcePods: amount(pick(g.dice, "4", "8", "16")), corev1.ResourceEphemeralStorage: amount("20Gi"),
+				corev1.ResourceCPU:              amount(strconv.Itoa(size)),
+				corev1.ResourceMemory:           amount(fmt.Sprintf("%dGi", 2*size)),
+				corev1.ResourcePods:             amount(pick(g.dice, "4", "8", "16")),
+				corev1.ResourceEphemeralStorage: amount("20Gi"),
 			},
 			Overhead: corev1.ResourceList{corev1.ResourceCPU: amount("100m"), corev1.ResourceMemory: amount("256Mi")},
 		}
@@ -117,13 +120,15 @@ func (g *generator) types() {
 					price *= 0.4
 				}
 				t.Offerings = append(t.Offerings, typeOffering{
-					Labels: map[string]string{corev1.LabelTopologyZone: zone, capacityTypeLabel: terms}, Price: price, Available: g.chance(90)})
+					Labels: map[string]string{corev1.LabelTopologyZone: zone, capacityTypeLabel: terms}, Price: price,
+					Available: g.chance(90)})
 			}
 		}
 		if g.chance(15) {
 			t.Offerings = append(t.Offerings, typeOffering{
-				Labels: map[string]string{corev1.LabelTopologyZone: pick(g.dice, g.zones...), capacityTypeLabel: "reserved", reservationLabel: t.Name},
-				Price:  0.000001, Available: true, ReservationID: t.Name, ReservationCapacity: g.between(1, 2)})
+				Labels: map[string]string{corev1.LabelTopologyZone: pick(g.dice, g.zones...),
+					capacityTypeLabel: "reserved", reservationLabel: t.Name},
+				Price: 0.000001, Available: true, ReservationID: t.Name, ReservationCapacity: g.between(1, 2)})
 		}
 		g.w.Types = append(g.w.Types, t)
 	}
@@ -140,14 +145,17 @@ func (g *generator) pool(number int) {
 		}
 	}
 	ask(30, requirement{Key: corev1.LabelTopologyZone, Operator: "In", Values: some(g.dice, 2, g.zones...)})
-	ask(30, requirement{Key: capacityTypeLabel, Operator: "In", Values: some(g.dice, 2, "spot", "on-demand", "reserved")})
+	ask(30, requirement{Key: capacityTypeLabel, Operator: "In", Values: some(g.dice, 2, "spot", "on-demand",
+		"reserved")})
 	ask(20, requirement{Key: coresLabel, Operator: pick(g.dice, "Gt", "Gte"), Values: []string{pick(g.dice, "2", "4")}})
-	ask(20, requirement{Key: coresLabel, Operator: pick(g.dice, "Lt", "Lte"), Values: []string{pick(g.dice, "8", "16")}})
+	ask(20, requirement{Key: coresLabel, Operator: pick(g.dice, "Lt", "Lte"),
+		Values: []string{pick(g.dice, "8", "16")}})
 	ask(10, requirement{Key: corev1.LabelArchStable, Operator: "NotIn", Values: []string{"arm64"}})
 	two := 2
 	ask(10, requirement{Key: corev1.LabelInstanceTypeStable, Operator: "Exists", MinValues: &two})
 	if g.chance(30) {
-		spec.Requirements = append(spec.Requirements, requirement{Key: rackLabel, Operator: "In", Values: some(g.dice, 3, "r1", "r2", "r3")})
+		spec.Requirements = append(spec.Requirements, requirement{Key: rackLabel, Operator: "In",
+			Values: some(g.dice, 3, "r1", "r2", "r3")})
 	} else if g.chance(30) {
 		p.Spec.Template.Metadata.Labels = map[string]string{rackLabel: pick(g.dice, "r1", "r2")}
 	}
@@ -171,7 +179,8 @@ func (g *generator) pool(number int) {
 
 func (g *generator) taint() corev1.Taint {
 	return corev1.Taint{Key: "dedicated", Value: pick(g.dice, "a", "b"),
-		Effect: pick(g.dice, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule)}
+		Effect: pick(g.dice, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute,
+			corev1.TaintEffectPreferNoSchedule)}
 }
 
 // node draws a node that is there already or, if it is a pool's, on its way.
@@ -182,14 +191,18 @@ func (g *generator) node(name string) {
 	size := pick(g.dice, 1, 2, 4)
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: g.uid(), Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelTopologyZone: pick(g.dice, g.zones...), corev1.LabelOSStable: "linux",
-			capacityTypeLabel: pick(g.dice, "spot", "on-demand"), corev1.LabelArchStable: pick(g.dice, "amd64", "amd64", "arm64"),
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: pick(g.dice, g.zones...),
+			corev1.LabelOSStable: "linux",
+			capacityTypeLabel:    pick(g.dice, "spot", "on-demand"), corev1.LabelArchStable: pick(g.dice, "amd64",
+				"amd64", "arm64"),
 			coresLabel: strconv.Itoa(size), corev1.LabelInstanceTypeStable: fmt.Sprintf("m%d", size),
 		}},
 		Status: corev1.NodeStatus{
 			Allocatable: corev1.ResourceList{
-				corev1.ResourceCPU: amount(strconv.Itoa(size)), corev1.ResourceMemory: amount(fmt.Sprintf("%dGi", 2*size)),
-				corev1.ResourcePods: amount(pick(g.dice, "3", "5", "10")), corev1.ResourceEphemeralStorage: amount("10Gi"),
+				corev1.ResourceCPU:              amount(strconv.Itoa(size)),
+				corev1.ResourceMemory:           amount(fmt.Sprintf("%dGi", 2*size)),
+				corev1.ResourcePods:             amount(pick(g.dice, "3", "5", "10")),
+				corev1.ResourceEphemeralStorage: amount("10Gi"),
 			},
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
@@ -212,7 +225,8 @@ func (g *generator) node(name string) {
 	}
 	if g.chance(8) {
 		n.Spec.Unschedulable = true
-		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable,
+			Effect: corev1.TaintEffectNoSchedule})
 	}
 	g.w.Nodes = append(g.w.Nodes, n)
 	if g.chance(70) {
@@ -273,9 +287,11 @@ func (g *generator) leave(i int) {
 			return // it does not come back, comes back in its first size, or stays through the drain
 		}
 	}
-	n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Date(2026, 1, 1, 11, 59, 0, 0, time.UTC)}, []string{"karpenter.sh/termination"}
+	n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: time.Date(2026, 1, 1, 11, 59, 0, 0, time.UTC)},
+		[]string{"karpenter.sh/termination"}
 	n.Spec.Unschedulable = true
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule})
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "karpenter.sh/disrupted",
+		Effect: corev1.TaintEffectNoSchedule})
 	g.s.w.Nodes[i] = n
 	for j, c := range g.s.w.NodeClaims {
 		if c.Name == n.Name {
@@ -297,7 +313,8 @@ const (
 func (g *generator) storageClasses() {
 	wait, now := storagev1.VolumeBindingWaitForFirstConsumer, storagev1.VolumeBindingImmediate
 	class := func(name string, mode *storagev1.VolumeBindingMode) *storagev1.StorageClass {
-		out := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: g.uid()}, Provisioner: driver, VolumeBindingMode: mode}
+		out := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, UID: g.uid()}, Provisioner: driver,
+			VolumeBindingMode: mode}
 		g.w.StorageClasses = append(g.w.StorageClasses, out)
 		return out
 	}
@@ -320,6 +337,7 @@ func (g *generator) storageClasses() {
 		}
 		g.w.Volumes = append(g.w.Volumes, v)
 	}
-	class(waitsZonal, &wait).AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
-		{Key: corev1.LabelTopologyZone, Values: some(g.dice, 2, g.zones...)}}}}
+	class(waitsZonal, &wait).AllowedTopologies =
+		[]corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
+			{Key: corev1.LabelTopologyZone, Values: some(g.dice, 2, g.zones...)}}}}
 }

@@ -40,7 +40,8 @@ func kindsOf(w *world, pod *corev1.Pod) []string {
 // wishes tells whether the pod prefers some nodes without insisting.
 func wishes(pod *corev1.Pod) bool {
 	a := pod.Spec.Affinity
-	return a != nil && (a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
+	return a != nil && (a.NodeAffinity != nil &&
+		len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAffinity != nil && len(a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 ||
 		a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0)
 }
@@ -80,7 +81,8 @@ func addRequests(pod *corev1.Pod, add func(bool, string)) {
 func addNodeTerms(pod *corev1.Pod, add func(bool, string)) {
 	add(len(pod.Spec.NodeSelector) > 0, "node selector")
 	add(len(pod.Spec.Tolerations) > 0, "tolerations")
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return
 	}
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
@@ -124,8 +126,10 @@ func addSpreads(pod *corev1.Pod, add func(bool, string)) {
 		add(!selects(c.LabelSelector, pod), "spread of other pods")
 		add(c.MaxSkew > 1, "spread, maxSkew above 1")
 		add(c.MinDomains != nil && *c.MinDomains > 1, "spread, minDomains")
-		add(c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore, "spread, nodeAffinityPolicy Ignore")
-		add(c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor, "spread, nodeTaintsPolicy Honor")
+		add(c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore,
+			"spread, nodeAffinityPolicy Ignore")
+		add(c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor,
+			"spread, nodeTaintsPolicy Honor")
 		add(len(c.MatchLabelKeys) > 0, "spread, matchLabelKeys")
 	}
 	add(hard > 1, "several spreads")
@@ -148,7 +152,8 @@ func addTerms(what string, pod *corev1.Pod, terms []corev1.PodAffinityTerm, add 
 // keptAway tells whether a running pod wants none like this one beside it.
 func keptAway(w *world, pod *corev1.Pod) bool {
 	for _, other := range w.Pods {
-		if other.Spec.NodeName == "" || other.Spec.Affinity == nil || other.Spec.Affinity.PodAntiAffinity == nil || other.Namespace != pod.Namespace {
+		if other.Spec.NodeName == "" || other.Spec.Affinity == nil || other.Spec.Affinity.PodAntiAffinity == nil ||
+			other.Namespace != pod.Namespace {
 			continue
 		}
 		for _, t := range other.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {

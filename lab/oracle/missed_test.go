@@ -14,7 +14,8 @@ import (
 func (r *replay) tryNew(s *scheduler) {
 	for _, pod := range slices.Sorted(maps.Keys(r.p.Unplaced)) {
 		if what := r.firstTaker(s, r.pods[pod]); what != "" {
-			r.find(missed, r.p.Unplaced[pod], "pod %s has no place (%s), though kube-scheduler would take it on one more node: %s", pod, r.p.Unplaced[pod], what)
+			r.find(missed, r.p.Unplaced[pod], "pod %s has no place (%s), though kube-scheduler would take it on one "+
+				"more node: %s", pod, r.p.Unplaced[pod], what)
 		}
 	}
 }
@@ -35,7 +36,8 @@ func (r *replay) firstTaker(s *scheduler, pod *corev1.Pod) string {
 					why := s.refuse(pod, name)[name]
 					s.removeNode(name)
 					if why == "" {
-						return fmt.Sprintf("%s of %s in %s, %s", t.Name, p.Name, labels[corev1.LabelTopologyZone], labels[capacityTypeLabel])
+						return fmt.Sprintf("%s of %s in %s, %s", t.Name, p.Name, labels[corev1.LabelTopologyZone],
+							labels[capacityTypeLabel])
 					}
 				}
 			}
@@ -47,11 +49,13 @@ func (r *replay) firstTaker(s *scheduler, pod *corev1.Pod) string {
 // asksForChoice is true of pools that want several types to choose from: what one node more could be is not decided by
 // one type then.
 func asksForChoice(p *nodePool) bool {
-	return slices.ContainsFunc(p.Spec.Template.Spec.Requirements, func(r requirement) bool { return r.MinValues != nil })
+	return slices.ContainsFunc(p.Spec.Template.Spec.Requirements, func(r requirement) bool {
+		return r.MinValues != nil
+	})
 }
 
-// poolLabels are the labels that a node of the pool would have, in every way that the pool leaves open; none if the pool
-// rules the offering out.
+// poolLabels are the labels that a node of the pool would have, in every way that the pool leaves open; none if the
+// pool rules the offering out.
 func poolLabels(p *nodePool, t *instanceType, o typeOffering) []map[string]string {
 	labels := map[string]string{
 		poolLabel: p.Name, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true",

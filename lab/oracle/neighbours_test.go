@@ -21,9 +21,11 @@ func (g *generator) selector(pod *corev1.Pod) *metav1.LabelSelector {
 	case n < 75:
 		return &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: pick(g.dice, "a", "b", "c")}}
 	case n < 92:
-		e := metav1.LabelSelectorRequirement{Key: appLabel, Operator: pick(g.dice, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn), Values: some(g.dice, 2, "a", "b", "c")}
+		e := metav1.LabelSelectorRequirement{Key: appLabel, Operator: pick(g.dice, metav1.LabelSelectorOpIn,
+			metav1.LabelSelectorOpNotIn), Values: some(g.dice, 2, "a", "b", "c")}
 		if g.chance(30) {
-			e = metav1.LabelSelectorRequirement{Key: revisionLabel, Operator: pick(g.dice, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)}
+			e = metav1.LabelSelectorRequirement{Key: revisionLabel, Operator: pick(g.dice, metav1.LabelSelectorOpExists,
+				metav1.LabelSelectorOpDoesNotExist)}
 		}
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}}
 	case n < 97:
@@ -34,8 +36,10 @@ func (g *generator) selector(pod *corev1.Pod) *metav1.LabelSelector {
 
 func (g *generator) spread(pod *corev1.Pod) {
 	c := corev1.TopologySpreadConstraint{
-		MaxSkew: int32(pick(g.dice, 1, 1, 1, 2, 3)), LabelSelector: g.selector(pod), WhenUnsatisfiable: corev1.DoNotSchedule,
-		TopologyKey: pick(g.dice, corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname, corev1.LabelHostname, rackLabel, capacityTypeLabel),
+		MaxSkew: int32(pick(g.dice, 1, 1, 1, 2, 3)), LabelSelector: g.selector(pod),
+		WhenUnsatisfiable: corev1.DoNotSchedule,
+		TopologyKey: pick(g.dice, corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelTopologyZone,
+			corev1.LabelHostname, corev1.LabelHostname, rackLabel, capacityTypeLabel),
 	}
 	for _, other := range pod.Spec.TopologySpreadConstraints {
 		if other.TopologyKey == c.TopologyKey {
@@ -64,18 +68,21 @@ func (g *generator) spread(pod *corev1.Pod) {
 // mergeKeys writes a key's value into the selector, as the API server does when a pod is created.
 func mergeKeys(s *metav1.LabelSelector, pod *corev1.Pod, key string, operator metav1.LabelSelectorOperator) {
 	if value, ok := pod.Labels[key]; ok {
-		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+		s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator,
+			Values: []string{value}})
 	}
 }
 
 func (g *generator) podTerm(pod *corev1.Pod) corev1.PodAffinityTerm {
 	t := corev1.PodAffinityTerm{LabelSelector: g.selector(pod),
-		TopologyKey: pick(g.dice, corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname, corev1.LabelHostname, corev1.LabelHostname, rackLabel, capacityTypeLabel)}
+		TopologyKey: pick(g.dice, corev1.LabelTopologyZone, corev1.LabelTopologyZone, corev1.LabelHostname,
+			corev1.LabelHostname, corev1.LabelHostname, rackLabel, capacityTypeLabel)}
 	switch n := g.IntN(100); {
 	case n < 15:
 		t.Namespaces = some(g.dice, 2, "blue", "red", "green")
 	case n < 25:
-		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{teamLabel: pick(g.dice, "one", "two")}}
+		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{teamLabel: pick(g.dice,
+			"one", "two")}}
 	case n < 30:
 		t.NamespaceSelector = &metav1.LabelSelector{}
 	case n < 35:
@@ -106,7 +113,8 @@ func (g *generator) affinity(pod *corev1.Pod) {
 		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{}
 	}
 	a := pod.Spec.Affinity.PodAffinity
-	a.RequiredDuringSchedulingIgnoredDuringExecution = append(a.RequiredDuringSchedulingIgnoredDuringExecution, g.podTerm(pod))
+	a.RequiredDuringSchedulingIgnoredDuringExecution = append(a.RequiredDuringSchedulingIgnoredDuringExecution,
+		g.podTerm(pod))
 }
 
 func (g *generator) antiAffinity(pod *corev1.Pod) {
@@ -117,5 +125,6 @@ func (g *generator) antiAffinity(pod *corev1.Pod) {
 		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
 	}
 	a := pod.Spec.Affinity.PodAntiAffinity
-	a.RequiredDuringSchedulingIgnoredDuringExecution = append(a.RequiredDuringSchedulingIgnoredDuringExecution, g.podTerm(pod))
+	a.RequiredDuringSchedulingIgnoredDuringExecution = append(a.RequiredDuringSchedulingIgnoredDuringExecution,
+		g.podTerm(pod))
 }

@@ -65,12 +65,15 @@ type nodeClaim struct {
 // claimOf is the claim that a node of a pool was launched for, and how far it has come.
 func claimOf(node *corev1.Node, p *nodePool, conditions ...string) *nodeClaim {
 	c := &nodeClaim{ObjectMeta: metav1.ObjectMeta{
-		Name: node.Name, UID: node.UID + "-claim", Labels: maps.Clone(node.Labels), Finalizers: []string{"karpenter.sh/termination"}}}
+		Name: node.Name, UID: node.UID + "-claim", Labels: maps.Clone(node.Labels),
+		Finalizers: []string{"karpenter.sh/termination"}}}
 	c.Spec.NodeClassRef, c.Spec.Taints = p.Spec.Template.Spec.NodeClassRef, node.Spec.Taints
 	c.Spec.Requirements = []requirement{}
-	c.Status.ProviderID, c.Status.Capacity, c.Status.Allocatable = node.Spec.ProviderID, node.Status.Capacity, node.Status.Allocatable
+	c.Status.ProviderID, c.Status.Capacity, c.Status.Allocatable = node.Spec.ProviderID, node.Status.Capacity,
+		node.Status.Allocatable
 	for _, kind := range conditions {
-		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind})
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue,
+			Reason: kind})
 	}
 	return c
 }

@@ -50,8 +50,10 @@ type replay struct {
 // sortOf keeps of Tenon's reasons only what they are about, and others as they are.
 func sortOf(why string) string {
 	var about []string
-	for _, word := range []string{"can't be planned for", "minValues", "taint", "asks for label", "don't match", "too small", "no capacity",
-		"limit", "spread", "anti-affinity", "its affinity", "host port", "volume", "no instance type is left", "leave no instance type"} {
+	for _, word := range []string{"can't be planned for", "minValues", "taint", "asks for label", "don't match",
+		"too small", "no capacity",
+		"limit", "spread", "anti-affinity", "its affinity", "host port", "volume", "no instance type is left",
+		"leave no instance type"} {
 		if strings.Contains(why, word) {
 			about = append(about, word)
 		}
@@ -122,7 +124,9 @@ func (r *replay) account() {
 	}
 	for pod, node := range r.p.Assigned {
 		answers[pod]++
-		if r.w.node(node) == nil && !slices.ContainsFunc(r.w.Coming, func(n *corev1.Node) bool { return n.Name == node }) {
+		if r.w.node(node) == nil && !slices.ContainsFunc(r.w.Coming, func(n *corev1.Node) bool {
+			return n.Name == node
+		}) {
 			r.find(broken, "unknown node", "pod %s goes to node %s, which is not there", pod, node)
 		}
 	}
@@ -134,7 +138,8 @@ func (r *replay) account() {
 			answers[pod]++
 		}
 		if len(b.Offerings) == 0 {
-			r.find(broken, "nothing to buy", "nothing can be bought for new node %d of %s with pods %v", i+1, b.Pool, b.Pods)
+			r.find(broken, "nothing to buy", "nothing can be bought for new node %d of %s with pods %v", i+1,
+				b.Pool, b.Pods)
 		}
 		if len(b.Pods) == 0 {
 			r.find(broken, "empty node", "new node %d of %s is for no pod", i+1, b.Pool)
@@ -210,8 +215,8 @@ const (
 )
 
 // fill binds pods to their nodes, in an order in which each passes where it goes. A pod that passes in no order is a
-// disagreement; so is, of its own kind, a placement that holds only if kube-scheduler happens to take up some pods first.
-// It returns whether all are bound.
+// disagreement; so is, of its own kind, a placement that holds only if kube-scheduler happens to take up some pods
+// first. It returns whether all are bound.
 func (r *replay) fill(s *scheduler, places map[string]string, kind string, say func(node string) string) bool {
 	order := slices.Sorted(maps.Keys(places))
 	before := s.w.clone()
@@ -229,12 +234,14 @@ func (r *replay) fill(s *scheduler, places map[string]string, kind string, say f
 		}
 		s.reset(before)
 		if why = r.bindAll(s, order, places); len(why) == 0 {
-			r.find(untimely, first[pod], "pod %s is given %s, where kube-scheduler refuses it unless others come later: %s", pod, say(places[pod]), first[pod])
+			r.find(untimely, first[pod], "pod %s is given %s, where kube-scheduler refuses it unless others come "+
+				"later: %s", pod, say(places[pod]), first[pod])
 			return true
 		}
 	}
 	for _, pod := range slices.Sorted(maps.Keys(first)) {
-		r.find(kind, first[pod], "pod %s is given %s, where kube-scheduler refuses it: %s", pod, say(places[pod]), first[pod])
+		r.find(kind, first[pod], "pod %s is given %s, where kube-scheduler refuses it: %s", pod, say(places[pod]),
+			first[pod])
 	}
 	return false
 }
@@ -282,7 +289,8 @@ func (r *replay) tryExisting(s *scheduler) {
 			continue
 		}
 		if strings.Contains(r.p.Unplaced[pod], oneAtATime) {
-			continue // kube-scheduler binds it to a node that is there by itself; new nodes are planned for the first only
+			// kube-scheduler binds it to a node that is there by itself; new nodes are planned for the first only
+			continue
 		}
 		why := s.refuse(r.pods[pod], open...)
 		for _, node := range open {
@@ -290,7 +298,8 @@ func (r *replay) tryExisting(s *scheduler) {
 				continue // what a node will call itself is not known before it is there
 			}
 			if why[node] == "" {
-				r.find(accepted, r.answer(pod), "pod %s is %s, though kube-scheduler would take it on existing node %s", pod, r.answer(pod), node)
+				r.find(accepted, r.answer(pod), "pod %s is %s, though kube-scheduler would take it on existing node %s",
+					pod, r.answer(pod), node)
 				break
 			}
 		}
@@ -305,15 +314,18 @@ func (r *replay) answer(pod string) string {
 	return "given a new node"
 }
 
-// launch lets the new nodes join, each as the cheapest or as any of what it may become, and binds their pods. It returns
-// whether all are bound.
+// launch lets the new nodes join, each as the cheapest or as any of what it may become, and binds their pods. It
+// returns whether all are bound.
 func (r *replay) launch(s *scheduler, cheapest bool) bool {
 	d := newDice(r.seed)
 	places, became, used := make(map[string]string), make(map[string]string), make(map[string]int)
 	for i, b := range r.p.Bins {
-		left := slices.DeleteFunc(slices.Clone(b.Offerings), func(o offering) bool { return o.Reservation != "" && used[o.Reservation] >= o.Left })
+		left := slices.DeleteFunc(slices.Clone(b.Offerings), func(o offering) bool {
+			return o.Reservation != "" && used[o.Reservation] >= o.Left
+		})
 		if len(left) == 0 {
-			r.find(overshot, "reservation", "new node %d of %s finds nothing left of reservation %s", i+1, b.Pool, b.Offerings[0].Reservation)
+			r.find(overshot, "reservation", "new node %d of %s finds nothing left of reservation %s", i+1, b.Pool,
+				b.Offerings[0].Reservation)
 			return false
 		}
 		o := left[0]
@@ -325,7 +337,8 @@ func (r *replay) launch(s *scheduler, cheapest bool) bool {
 		labels := maps.Clone(b.Labels)
 		maps.Copy(labels, o.Labels)
 		join(s, newNode(name, labels, r.w.pool(b.Pool), r.w.typeNamed(o.Type)), r.w.typeNamed(o.Type))
-		became[name] = fmt.Sprintf("new node %s (%s of %s in %s, %s)", name, o.Type, b.Pool, labels[corev1.LabelTopologyZone], labels[capacityTypeLabel])
+		became[name] = fmt.Sprintf("new node %s (%s of %s in %s, %s)", name, o.Type, b.Pool,
+			labels[corev1.LabelTopologyZone], labels[capacityTypeLabel])
 		for _, pod := range b.Pods {
 			places[pod] = name
 		}

@@ -35,7 +35,8 @@ func (k *worker) check(w *world, seed int) (*placement, []disagreement, error) {
 	switch {
 	case errors.As(err, &dead):
 		k.placer = nil
-		return nil, []disagreement{{kind: broken, why: "crash", text: "Tenon ends without an answer: " + err.Error()}}, nil
+		return nil, []disagreement{{kind: broken, why: "crash", text: "Tenon ends without an answer: " + err.Error()}},
+			nil
 	case err != nil:
 		return nil, nil, err
 	}
@@ -112,7 +113,8 @@ func work(profile *config.KubeSchedulerProfile, path string, first, clusters int
 		if time.Since(last) > 10*time.Second {
 			last = time.Now()
 			res.Lock()
-			fmt.Fprintf(os.Stderr, "oracle: %d of %d clusters, %d with disagreements\n", res.done, clusters, len(res.failures))
+			fmt.Fprintf(os.Stderr, "oracle: %d of %d clusters, %d with disagreements\n", res.done, clusters,
+				len(res.failures))
 			res.Unlock()
 		}
 	}

@@ -23,10 +23,12 @@ func smallWorld() *world {
 	}
 	one, two := pod("one"), pod("two")
 	one.UID, two.UID = "1", "2"
-	room := corev1.ResourceList{corev1.ResourceCPU: amount("2"), corev1.ResourceMemory: amount("4Gi"), corev1.ResourcePods: amount("10")}
+	room := corev1.ResourceList{corev1.ResourceCPU: amount("2"), corev1.ResourceMemory: amount("4Gi"),
+		corev1.ResourcePods: amount("10")}
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelHostname: "n1", corev1.LabelTopologyZone: "z1"}},
-		Status:     corev1.NodeStatus{Capacity: room, Allocatable: room},
+		ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelHostname: "n1",
+			corev1.LabelTopologyZone: "z1"}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room},
 	}
 	pool := &nodePool{ObjectMeta: metav1.ObjectMeta{Name: "pool-1"}}
 	pool.Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: amount("2")}
@@ -34,7 +36,8 @@ func smallWorld() *world {
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}},
 		Nodes:      []*corev1.Node{node}, Pods: []*corev1.Pod{one, two}, Pools: []*nodePool{pool},
 		Types: []*instanceType{{Name: "m2", Capacity: room, Offerings: []typeOffering{{
-			Labels: map[string]string{corev1.LabelTopologyZone: "z1", capacityTypeLabel: "spot"}, Price: 1, Available: true}}}},
+			Labels: map[string]string{corev1.LabelTopologyZone: "z1", capacityTypeLabel: "spot"}, Price: 1,
+			Available: true}}}},
 	}
 }
 
@@ -52,16 +55,24 @@ func TestOracleNoticesWrongPlacements(t *testing.T) {
 		p     placement
 		kinds string
 	}{
-		"right":                 {placement{Assigned: map[string]string{"blue/one": "n1"}, Bins: []bin{newBin("blue/two")}}, ""},
-		"two on a full node":    {placement{Assigned: map[string]string{"blue/one": "n1", "blue/two": "n1"}}, refused},
-		"two on a new node":     {placement{Assigned: map[string]string{}, Bins: []bin{newBin("blue/one", "blue/two")}}, accepted},
-		"an empty node":         {placement{Assigned: map[string]string{}, Unplaced: map[string]string{"blue/one": "", "blue/two": ""}}, accepted},
-		"one more would do":     {placement{Assigned: map[string]string{"blue/one": "n1"}, Unplaced: map[string]string{"blue/two": ""}}, missed},
-		"a pod without answer":  {placement{Assigned: map[string]string{"blue/one": "n1"}}, broken},
-		"two answers":           {placement{Assigned: map[string]string{"blue/one": "n1", "blue/two": "n1"}, Bins: []bin{newBin("blue/two")}}, broken},
-		"a node that is not":    {placement{Assigned: map[string]string{"blue/one": "n9"}, Bins: []bin{newBin("blue/two")}}, broken},
-		"beyond the limit":      {placement{Assigned: map[string]string{}, Bins: []bin{newBin("blue/one"), newBin("blue/two")}}, overshot},
-		"a node nobody can buy": {placement{Assigned: map[string]string{"blue/one": "n1"}, Bins: []bin{{Pool: "pool-1", Pods: []string{"blue/two"}}}}, broken},
+		"right": {placement{Assigned: map[string]string{"blue/one": "n1"},
+			Bins: []bin{newBin("blue/two")}}, ""},
+		"two on a full node": {placement{Assigned: map[string]string{"blue/one": "n1", "blue/two": "n1"}}, refused},
+		"two on a new node": {placement{Assigned: map[string]string{}, Bins: []bin{newBin("blue/one", "blue/two")}},
+			accepted},
+		"an empty node": {placement{Assigned: map[string]string{}, Unplaced: map[string]string{"blue/one": "",
+			"blue/two": ""}}, accepted},
+		"one more would do": {placement{Assigned: map[string]string{"blue/one": "n1"},
+			Unplaced: map[string]string{"blue/two": ""}}, missed},
+		"a pod without answer": {placement{Assigned: map[string]string{"blue/one": "n1"}}, broken},
+		"two answers": {placement{Assigned: map[string]string{"blue/one": "n1", "blue/two": "n1"},
+			Bins: []bin{newBin("blue/two")}}, broken},
+		"a node that is not": {placement{Assigned: map[string]string{"blue/one": "n9"},
+			Bins: []bin{newBin("blue/two")}}, broken},
+		"beyond the limit": {placement{Assigned: map[string]string{}, Bins: []bin{newBin("blue/one"),
+			newBin("blue/two")}}, overshot},
+		"a node nobody can buy": {placement{Assigned: map[string]string{"blue/one": "n1"},
+			Bins: []bin{{Pool: "pool-1", Pods: []string{"blue/two"}}}}, broken},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +137,8 @@ func TestShrinkKeepsOnlyWhatFails(t *testing.T) {
 	small := shrink(w, func(w *world) bool {
 		return slices.ContainsFunc(w.Pods, func(p *corev1.Pod) bool { return p.UID == keep })
 	})
-	if len(small.Pods) != 1 || len(small.Nodes)+len(small.Pools)+len(small.Types)+len(small.DaemonSets)+len(small.Volumes) > 0 {
+	if len(small.Pods) != 1 || len(small.Nodes)+len(small.Pools)+len(small.Types)+len(small.DaemonSets)+
+		len(small.Volumes) > 0 {
 		t.Errorf("more than the one pod is left:\n%s", small.text())
 	}
 }

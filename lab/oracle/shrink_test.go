@@ -176,7 +176,9 @@ func prune(w *world) *world {
 		}
 	}
 	c.Namespaces = slices.DeleteFunc(c.Namespaces, func(n *corev1.Namespace) bool { return !used["namespace "+n.Name] })
-	c.VolumeClaims = slices.DeleteFunc(c.VolumeClaims, func(v *corev1.PersistentVolumeClaim) bool { return !used[v.Namespace+"/"+v.Name] })
+	c.VolumeClaims = slices.DeleteFunc(c.VolumeClaims, func(v *corev1.PersistentVolumeClaim) bool {
+		return !used[v.Namespace+"/"+v.Name]
+	})
 	for _, v := range c.VolumeClaims {
 		used["volume "+v.Spec.VolumeName] = true
 		used["class "+*v.Spec.StorageClassName] = true
@@ -184,6 +186,8 @@ func prune(w *world) *world {
 	c.Volumes = slices.DeleteFunc(c.Volumes, func(v *corev1.PersistentVolume) bool {
 		return !used["volume "+v.Name] && (v.Spec.ClaimRef != nil || !used["class "+v.Spec.StorageClassName])
 	})
-	c.StorageClasses = slices.DeleteFunc(c.StorageClasses, func(v *storagev1.StorageClass) bool { return !used["class "+v.Name] })
+	c.StorageClasses = slices.DeleteFunc(c.StorageClasses, func(v *storagev1.StorageClass) bool {
+		return !used["class "+v.Name]
+	})
 	return c
 }

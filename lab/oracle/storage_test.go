@@ -20,7 +20,8 @@ const (
 )
 
 func (g *generator) volume(pod *corev1.Pod) {
-	kind := pick(g.dice, ownWaiting, ownWaiting, ownZonal, ownBound, ownBound, ownHost, ownEphemeral, ownExclusive, ownLocal, sharedWaiting, sharedBound, sharedAlone)
+	kind := pick(g.dice, ownWaiting, ownWaiting, ownZonal, ownBound, ownBound, ownHost, ownEphemeral, ownExclusive,
+		ownLocal, sharedWaiting, sharedBound, sharedAlone)
 	v := corev1.Volume{Name: g.name("v")}
 	if kind == ownEphemeral {
 		v.Ephemeral = &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
@@ -34,7 +35,8 @@ func (g *generator) volume(pod *corev1.Pod) {
 func claimSpec(class string, mode corev1.PersistentVolumeAccessMode) corev1.PersistentVolumeClaimSpec {
 	return corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{mode}, StorageClassName: &class,
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: amount("1Gi")}},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: amount(
+			"1Gi")}},
 	}
 }
 
@@ -90,13 +92,15 @@ func (g *generator) claim(pod *corev1.Pod, name string, has func(kind string) bo
 }
 
 // addClaim makes a claim; it is bound to a volume in the zones unless zones is nil.
-func (g *generator) addClaim(pod *corev1.Pod, name string, spec corev1.PersistentVolumeClaimSpec, zones []string, ephemeral bool) {
+func (g *generator) addClaim(pod *corev1.Pod, name string, spec corev1.PersistentVolumeClaimSpec, zones []string,
+	ephemeral bool) {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: name, UID: g.uid()}, Spec: spec,
 		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending},
 	}
 	if ephemeral {
-		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: new(true)}}
+		claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID,
+			Controller: new(true)}}
 	}
 	if zones == nil {
 		g.s.addClaim(claim, nil)

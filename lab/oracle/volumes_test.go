@@ -34,13 +34,14 @@ func csiNodeOf(name string, limits map[string]int32) *storagev1.CSINode {
 	out := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	for driver, limit := range limits {
 		out.Spec.Drivers = append(out.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: name,
-			TopologyKeys: []string{corev1.LabelTopologyZone}, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}})
+			TopologyKeys: []string{corev1.LabelTopologyZone},
+			Allocatable:  &storagev1.VolumeNodeResources{Count: &limit}})
 	}
 	return out
 }
 
-// provision does what happens once a claim's first pod has a node: a volume that is there is taken or, if there is none,
-// the driver makes one in the node's zone.
+// provision does what happens once a claim's first pod has a node: a volume that is there is taken or, if there is
+// none, the driver makes one in the node's zone.
 func (s *scheduler) provision(namespace, name string, node *corev1.Node) {
 	for i, claim := range s.w.VolumeClaims {
 		if claim.Namespace != namespace || claim.Name != name || claim.Spec.VolumeName != "" {
@@ -87,7 +88,8 @@ func (s *scheduler) takeVolume(i int, node *corev1.Node) bool {
 }
 
 // boundTo gives the claim a volume that can be reached in the zones; everywhere if there are none.
-func boundTo(claim *corev1.PersistentVolumeClaim, zones []string) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
+func boundTo(claim *corev1.PersistentVolumeClaim, zones []string) (*corev1.PersistentVolumeClaim,
+	*corev1.PersistentVolume) {
 	bound := claim.DeepCopy()
 	bound.Spec.VolumeName = "pv-" + claim.Namespace + "-" + claim.Name
 	bound.Annotations = map[string]string{bindCompleted: "yes"}
@@ -115,5 +117,6 @@ func boundTo(claim *corev1.PersistentVolumeClaim, zones []string) (*corev1.Persi
 // reachable is where a volume can be used.
 func reachable(key string, values ...string) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}}}}
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn,
+			Values: values}}}}}}
 }

@@ -36,7 +36,8 @@ func (g *generator) deployment(number int) {
 		pod.Name, pod.UID = fmt.Sprintf("d%d-%d", number, i+1), g.uid()
 		if waiting+running > 1 {
 			pod.OwnerReferences = []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("d%d", number), UID: owner, Controller: new(true)}}
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprintf("d%d", number), UID: owner,
+				Controller: new(true)}}
 		}
 		g.claims(pod)
 		if i < running {
@@ -100,16 +101,20 @@ func (g *generator) daemonSet(number int) {
 	labels := map[string]string{appLabel: name}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	set.Spec.Template.Labels = labels
-	container := corev1.Container{Name: "main", Image: "main", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU: amount(pick(g.dice, "50m", "200m")), corev1.ResourceMemory: amount("64Mi")}}}
+	container := corev1.Container{Name: "main", Image: "main",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: amount(pick(g.dice, "50m", "200m")), corev1.ResourceMemory: amount("64Mi")}}}
 	if g.chance(20) {
-		container.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8079 + int32(number), Protocol: corev1.ProtocolTCP}}
+		container.Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8079 + int32(number),
+			Protocol: corev1.ProtocolTCP}}
 	}
 	set.Spec.Template.Spec = corev1.PodSpec{
-		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyAlways, SchedulerName: corev1.DefaultSchedulerName}
+		Containers: []corev1.Container{container}, RestartPolicy: corev1.RestartPolicyAlways,
+		SchedulerName: corev1.DefaultSchedulerName}
 	if g.chance(40) {
 		set.Spec.Template.Spec.NodeSelector = pick(g.dice,
-			map[string]string{corev1.LabelTopologyZone: "z1"}, map[string]string{capacityTypeLabel: "spot"}, map[string]string{corev1.LabelArchStable: "amd64"})
+			map[string]string{corev1.LabelTopologyZone: "z1"}, map[string]string{capacityTypeLabel: "spot"},
+			map[string]string{corev1.LabelArchStable: "amd64"})
 	}
 	if g.chance(50) {
 		set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -126,17 +131,21 @@ func (g *generator) daemonSet(number int) {
 func daemonPod(set *appsv1.DaemonSet, node *corev1.Node) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, Name: set.Name + "-" + node.Name, UID: set.UID + "-" + node.UID, Labels: set.Spec.Template.Labels,
+			Namespace: set.Namespace, Name: set.Name + "-" + node.Name, UID: set.UID + "-" + node.UID,
+			Labels: set.Spec.Template.Labels,
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID, Controller: new(true)}},
 		},
 		Spec: *set.Spec.Template.Spec.DeepCopy(),
 	}
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key,
+			Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute})
 	}
-	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
+	for _, key := range []string{corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
+		corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key,
+			Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule})
 	}
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !fits {
 		return nil

@@ -103,8 +103,10 @@ func (w *world) pending() []*corev1.Pod {
 // clone is a world that can be changed without changing w.
 func (w *world) clone() *world {
 	out := *w
-	out.Namespaces, out.Nodes, out.CSINodes = slices.Clone(w.Namespaces), slices.Clone(w.Nodes), slices.Clone(w.CSINodes)
-	out.Pods, out.Volumes, out.VolumeClaims = slices.Clone(w.Pods), slices.Clone(w.Volumes), slices.Clone(w.VolumeClaims)
+	out.Namespaces, out.Nodes, out.CSINodes = slices.Clone(w.Namespaces), slices.Clone(w.Nodes),
+		slices.Clone(w.CSINodes)
+	out.Pods, out.Volumes, out.VolumeClaims = slices.Clone(w.Pods), slices.Clone(w.Volumes),
+		slices.Clone(w.VolumeClaims)
 	out.StorageClasses, out.DaemonSets = slices.Clone(w.StorageClasses), slices.Clone(w.DaemonSets)
 	out.Pools, out.Types = slices.Clone(w.Pools), slices.Clone(w.Types)
 	out.NodeClaims, out.Coming = slices.Clone(w.NodeClaims), slices.Clone(w.Coming)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ClusterNameVariable in the role, or in the value of a tag to select subnets or security groups by, stands for the name of the
-// cluster that the class is in. Neither can hold these characters otherwise.
+// ClusterNameVariable in the role, or in the value of a tag to select subnets or security groups by, stands for the
+// name of the cluster that the class is in. Neither can hold these characters otherwise.
 const ClusterNameVariable = "${CLUSTER_NAME}"
 
 // RoleIn returns the role in a cluster of this name.

@@ -14,8 +14,8 @@ type BlockDeviceMapping struct {
 	// +optional
 	EBS *BlockDevice `json:"ebs,omitempty"`
 
-	// rootVolume marks the disk that holds the kubelet's files, whose size is what pods get as ephemeral storage. At most
-	// one disk is.
+	// rootVolume marks the disk that holds the kubelet's files, whose size is what pods get as ephemeral storage. At
+	// most one disk is.
 	// +optional
 	RootVolume bool `json:"rootVolume,omitempty"`
 }
@@ -118,8 +118,8 @@ type MetadataOptions struct {
 	// +optional
 	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
 
-	// httpPutResponseHopLimit is how many hops an answer may travel. With 1 it stays on the node and does not reach pods
-	// that have a network of their own.
+	// httpPutResponseHopLimit is how many hops an answer may travel. With 1 it stays on the node and does not reach
+	// pods that have a network of their own.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

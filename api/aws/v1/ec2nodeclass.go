@@ -37,9 +37,9 @@ type EC2NodeClassList struct {
 
 // EC2NodeClassSpec is what instances should be like.
 //
-// The hash tags say what counts as a change of the spec: what selectors find is compared with each node itself, so their
-// text does not, nor does amiFamily, whose meaning may as well come from the alias. The names of this type, of the types
-// in it and of their fields go into the hash too (see Hash), so they can't be changed.
+// The hash tags say what counts as a change of the spec: what selectors find is compared with each node itself, so
+// their text does not, nor does amiFamily, whose meaning may as well come from the alias. The names of this type, of
+// the types in it and of their fields go into the hash too (see Hash), so they can't be changed.
 // +kubebuilder:validation:XValidation:rule="has(self.role) != has(self.instanceProfile)",message="exactly one of role and instanceProfile must be set; give the role to have an instance profile made for it, or the name of an instance profile that exists"
 // +kubebuilder:validation:XValidation:rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))",message="amiFamily is required unless amiSelectorTerms has an alias; add amiFamily, such as AL2023, or select by alias, such as al2023@latest"
 // +kubebuilder:validation:XValidation:rule="!has(self.amiFamily) || self.amiFamily == 'Custom' || !self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.split('@')[0] != self.amiFamily.lowerAscii())",message="amiFamily differs from the family of the alias in amiSelectorTerms; remove amiFamily, or make it the alias's family or Custom"
@@ -58,8 +58,8 @@ type EC2NodeClassSpec struct {
 	// +required
 	SecurityGroupSelectorTerms []SecurityGroupSelectorTerm `json:"securityGroupSelectorTerms" hash:"ignore"`
 
-	// capacityReservationSelectorTerms find the capacity reservations that instances may be launched into. A reservation
-	// is used if any term finds it.
+	// capacityReservationSelectorTerms find the capacity reservations that instances may be launched into. A
+	// reservation is used if any term finds it.
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
@@ -88,14 +88,14 @@ type EC2NodeClassSpec struct {
 	// +required
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms" hash:"ignore"`
 
-	// amiFamily says what the image expects of user data and which disks it has. It follows from an alias; without one it
-	// is required. With an alias it may only repeat the alias's family or be Custom.
+	// amiFamily says what the image expects of user data and which disks it has. It follows from an alias; without one
+	// it is required. With an alias it may only repeat the alias's family or be Custom.
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Custom;Windows2019;Windows2022;Windows2025
 	// +optional
 	AMIFamily *string `json:"amiFamily,omitempty" hash:"ignore"`
 
-	// userData is given to instances when they boot, in the form that the AMI family reads. What a node needs to join the
-	// cluster is merged into it, except for Custom, whose user data is used as it is.
+	// userData is given to instances when they boot, in the form that the AMI family reads. What a node needs to join
+	// the cluster is merged into it, except for Custom, whose user data is used as it is.
 	// +optional
 	UserData *string `json:"userData,omitempty"`
 
@@ -116,10 +116,10 @@ type EC2NodeClassSpec struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// kubelet holds settings of the kubelet, by the names of its KubeletConfiguration. maxPods, podsPerCore, kubeReserved,
-	// systemReserved and evictionHard also decide how much room a node is expected to have. Which others have an effect
-	// depends on the AMI family. They are checked by the controller, which says what is wrong in ValidationSucceeded.
-	// What the API server checks of it, and this text for users, stand in kubelet.schema.yaml.
+	// kubelet holds settings of the kubelet, by the names of its KubeletConfiguration. maxPods, podsPerCore,
+	// kubeReserved, systemReserved and evictionHard also decide how much room a node is expected to have. Which others
+	// have an effect depends on the AMI family. They are checked by the controller, which says what is wrong in
+	// ValidationSucceeded. What the API server checks of it, and this text for users, stand in kubelet.schema.yaml.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +optional
@@ -156,8 +156,8 @@ type EC2NodeClassSpec struct {
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`
 
-	// connectionTracking says how long idle connections through the network interfaces are remembered. It needs instance
-	// types of the Nitro system.
+	// connectionTracking says how long idle connections through the network interfaces are remembered. It needs
+	// instance types of the Nitro system.
 	// +optional
 	ConnectionTracking *ConnectionTracking `json:"connectionTracking,omitempty"`
 

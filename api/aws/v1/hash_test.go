@@ -44,9 +44,9 @@ func changed(t *testing.T, change string) *EC2NodeClass {
 	return class
 }
 
-// A cluster that Karpenter ran must not be rolled when Tenon takes over. The numbers are not ours: they came out when the
-// types of Karpenter's own module (github.com/aws/karpenter-provider-aws, v1.14.1) were filled with these specs and hashed
-// as version v6 of the hash does it.
+// A cluster that Karpenter ran must not be rolled when Tenon takes over. The numbers are not ours: they came out when
+// the types of Karpenter's own module (github.com/aws/karpenter-provider-aws, v1.14.1) were filled with these specs and
+// hashed as version v6 of the hash does it.
 func TestHashIsTheContracts(t *testing.T) {
 	for _, tc := range []struct{ name, change, want string }{
 		{"as it is", `{}`, "11696600754692833682"},
@@ -57,14 +57,17 @@ func TestHashIsTheContracts(t *testing.T) {
 		{"public address", `{"associatePublicIPAddress": true}`, "13994479261504737802"},
 		{"tags", `{"tags": {"team": "quay", "stage": "test"}}`, "17403689561991813235"},
 		{"metadata", `{"metadataOptions": {"httpTokens": "optional"}}`, "2924719024117985934"},
-		{"one disk", `{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41Gi"}}]}`, "1150603833637679452"},
+		{"one disk", `{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41Gi"}}]}`,
+			"1150603833637679452"},
 		{"a size in other words", `{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41984Mi"}}]}`, "1150603833637679452"},
-		{"connection tracking", `{"connectionTracking": {"tcpEstablishedTimeout": 600, "udpTimeout": 45}}`, "11970666613196056604"},
+		{"connection tracking", `{"connectionTracking": {"tcpEstablishedTimeout": 600, "udpTimeout": 45}}`,
+			"11970666613196056604"},
 		{"nested virtualization", `{"cpuOptions": {"nestedVirtualization": "enabled"}}`, "3873457042725722219"},
 		{"network interfaces", `{"networkInterfaces": [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}, {"networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only"}]}`, "11737985236995937832"},
 		{"placement group", `{"placementGroupSelector": {"name": "near"}}`, "13952937542765880486"},
 		{"an instance profile", `{"role": null, "instanceProfile": "nodes"}`, "13301501593593175743"},
-		{"another family", `{"amiFamily": "Bottlerocket", "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}`, "16286107538799901822"},
+		{"another family", `{"amiFamily": "Bottlerocket", "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}`,
+			"16286107538799901822"},
 		{"address prefixes", `{"ipPrefixCount": 4}`, "11696600754692833682"},
 		{"selectors", `{"subnetSelectorTerms": [{"id": "subnet-0123456789abcdef0"}], "securityGroupSelectorTerms": [{"id": "sg-0123456789abcdef0"}], "capacityReservationSelectorTerms": [{"id": "cr-0123456789abcdef0"}]}`, "11696600754692833682"},
 		{"kubelet settings", `{"kubelet": {"maxPods": 20, "kubeReserved": {"cpu": "100m"}}}`, "5153262375107207036"},

@@ -23,7 +23,8 @@ func TestKubeletSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.MaxPods.IntValue() != 20 || *got.PodsPerCore != 2 || *got.CPUCFSQuota || got.KubeReserved["cpu"] != "100m" ||
-		got.EvictionSoftGracePeriod["memory.available"].Duration != 90*time.Second || got.ClusterDNS[0] != "10.0.1.100" {
+		got.EvictionSoftGracePeriod["memory.available"].Duration != 90*time.Second ||
+		got.ClusterDNS[0] != "10.0.1.100" {
 		t.Errorf("settings are %+v", got)
 	}
 	if got, err := KubeletConfiguration(nil).Settings(); err != nil || got == nil || got.MaxPods != nil {
@@ -32,7 +33,8 @@ func TestKubeletSettings(t *testing.T) {
 	if got, err := kubelet(t, `{"maxPods": "vcpus * 4"}`).Settings(); err != nil || got.MaxPods.StrVal != "vcpus * 4" {
 		t.Errorf("an expression gives %+v (%v)", got, err)
 	}
-	if _, err := kubelet(t, `{"podsPerCore": "two"}`).Settings(); err == nil || !strings.Contains(err.Error(), "podsPerCore") {
+	if _, err := kubelet(t, `{"podsPerCore": "two"}`).Settings(); err == nil || !strings.Contains(err.Error(),
+		"podsPerCore") {
 		t.Errorf("a word for a number gives %v, want an error that names podsPerCore", err)
 	}
 }

@@ -48,7 +48,8 @@ const (
 	HashAnnotationKey = Group + "/ec2nodeclass-hash"
 	// HashVersionAnnotationKey says how the hash was computed; hashes of different versions are not compared.
 	HashVersionAnnotationKey = Group + "/ec2nodeclass-hash-version"
-	// InstanceTaggedAnnotationKey is "true" on a NodeClaim once its instance carries the names of node and claim as tags.
+	// InstanceTaggedAnnotationKey is "true" on a NodeClaim once its instance carries the names of node and claim as
+	// tags.
 	InstanceTaggedAnnotationKey = Group + "/tagged"
 	// InstanceProfileAnnotationKey on a NodeClaim names the instance profile that its instance was launched with.
 	InstanceProfileAnnotationKey = Group + "/instance-profile-name"
@@ -72,7 +73,8 @@ const (
 	ClusterTagPrefix = "kubernetes.io/cluster/"
 )
 
-// DiscoveryTagKey is the tag by which clusters customarily mark what their nodes may use; its value is the cluster's name.
+// DiscoveryTagKey is the tag by which clusters customarily mark what their nodes may use; its value is the cluster's
+// name.
 const DiscoveryTagKey = "karpenter.sh/discovery"
 
 // DefaultRolePrefix before the cluster's name is the role that the set-up instructions make for nodes.

@@ -6,8 +6,9 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 )
 
-// AWSNodeTemplate holds what is particular to Amazon EC2 about the nodes of the Provisioners that refer to it, in the words that came
-// before EC2NodeClass. Tenon makes an EC2NodeClass of the same name from it, and keeps that as the template says.
+// AWSNodeTemplate holds what is particular to Amazon EC2 about the nodes of the Provisioners that refer to it, in the
+// words that came before EC2NodeClass. Tenon makes an EC2NodeClass of the same name from it, and keeps that as the
+// template says.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:path=awsnodetemplates,scope=Cluster,categories=karpenter
@@ -45,8 +46,8 @@ type AWSNodeTemplateSpec struct {
 	// +optional
 	UserData *string `json:"userData,omitempty"`
 
-	// amiSelector finds the images by tags. The key aws::ids holds ids, aws::name names and aws::owners owners, each separated by
-	// commas. Without it the AMI family's newest image is used.
+	// amiSelector finds the images by tags. The key aws::ids holds ids, aws::name names and aws::owners owners, each
+	// separated by commas. Without it the AMI family's newest image is used.
 	// +optional
 	AMISelector map[string]string `json:"amiSelector,omitempty"`
 
@@ -71,9 +72,9 @@ type AWS struct {
 	// +optional
 	InstanceProfile *string `json:"instanceProfile,omitempty"`
 
-	// subnetSelector finds the subnets by tags; the value * stands for any. The key aws-ids, or aws::ids, holds ids separated by
-	// commas. If there is none, those are used that carry the name of the cluster in the tag karpenter.sh/discovery, or as the tag
-	// kubernetes.io/cluster/<cluster>.
+	// subnetSelector finds the subnets by tags; the value * stands for any. The key aws-ids, or aws::ids, holds ids
+	// separated by commas. If there is none, those are used that carry the name of the cluster in the tag
+	// karpenter.sh/discovery, or as the tag kubernetes.io/cluster/<cluster>.
 	// +optional
 	SubnetSelector map[string]string `json:"subnetSelector,omitempty"`
 
@@ -100,7 +101,8 @@ type AWS struct {
 	BlockDeviceMappings []*awsv1.BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`
 }
 
-// MetadataOptions say how the instance metadata service answers. What is not set is: enabled, IPv6 disabled, 2 hops, tokens required.
+// MetadataOptions say how the instance metadata service answers. What is not set is: enabled, IPv6 disabled, 2 hops,
+// tokens required.
 type MetadataOptions struct {
 	// httpEndpoint is enabled, or disabled for none at all.
 	// +kubebuilder:validation:Enum=enabled;disabled

@@ -47,7 +47,8 @@ func TestWhatIsLeftUnsaid(t *testing.T) {
 	if hops := *got.MetadataOptions.HTTPPutResponseHopLimit; hops != 2 {
 		t.Errorf("answers travel %d hops", hops)
 	}
-	if got := toV1(t, "spec: {amiFamily: AL2, instanceProfile: mine}").Spec; got.Role != "" || *got.InstanceProfile != "mine" {
+	if got := toV1(t, "spec: {amiFamily: AL2, instanceProfile: mine}").Spec; got.Role != "" ||
+		*got.InstanceProfile != "mine" {
 		t.Errorf("with a profile of its own, the role is %q", got.Role)
 	}
 }
@@ -60,7 +61,8 @@ func TestFilledInPartsCanBeChanged(t *testing.T) {
 	}
 	stored.Spec.Role = "mine"
 	if old := fromV1(t, stored).Spec; old.Role != "mine" || old.SubnetSelectorTerms != nil {
-		t.Errorf("after the role was changed in v1, v1beta1 shows the role %q and subnets %v", old.Role, old.SubnetSelectorTerms)
+		t.Errorf("after the role was changed in v1, v1beta1 shows the role %q and subnets %v", old.Role,
+			old.SubnetSelectorTerms)
 	}
 }
 
@@ -75,7 +77,8 @@ func TestUbuntu(t *testing.T) {
 	if old := fromV1(t, stored).Spec; *old.AMIFamily != "Ubuntu" || old.BlockDeviceMappings != nil {
 		t.Errorf("back in v1beta1 the family is %s with %v", *old.AMIFamily, old.BlockDeviceMappings)
 	}
-	if got := toV1(t, "spec: {amiFamily: Ubuntu}").Spec.AMISelectorTerms; len(got) != 1 || got[0].ID != "ami-placeholder" {
+	if got := toV1(t, "spec: {amiFamily: Ubuntu}").Spec.AMISelectorTerms; len(got) != 1 ||
+		got[0].ID != "ami-placeholder" {
 		t.Errorf("without terms it looks for %v", got)
 	}
 }

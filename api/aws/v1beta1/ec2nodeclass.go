@@ -41,15 +41,15 @@ type EC2NodeClassList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || !has(self.instanceProfile)",message="role and instanceProfile exclude each other; keep one of them"
 // +kubebuilder:validation:XValidation:rule="self.amiFamily != 'Custom' || (has(self.amiSelectorTerms) && size(self.amiSelectorTerms) > 0)",message="amiFamily Custom has no images of its own; add amiSelectorTerms"
 type EC2NodeClassSpec struct {
-	// subnetSelectorTerms find the subnets that instances may stand in. A subnet is used if any term finds it. Without any,
-	// those are used that have the tag karpenter.sh/discovery with the cluster's name.
+	// subnetSelectorTerms find the subnets that instances may stand in. A subnet is used if any term finds it. Without
+	// any, those are used that have the tag karpenter.sh/discovery with the cluster's name.
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
 	SubnetSelectorTerms []awsv1.SubnetSelectorTerm `json:"subnetSelectorTerms,omitempty"`
 
-	// securityGroupSelectorTerms find the security groups of the instances. A group is used if any term finds it. Without
-	// any, those are used that have the tag karpenter.sh/discovery with the cluster's name.
+	// securityGroupSelectorTerms find the security groups of the instances. A group is used if any term finds it.
+	// Without any, those are used that have the tag karpenter.sh/discovery with the cluster's name.
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
@@ -59,21 +59,21 @@ type EC2NodeClassSpec struct {
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
 
-	// amiSelectorTerms find the images that instances boot. Of those that fit an instance type, the newest is used. Without
-	// any, the newest image that AWS publishes for the family is used.
+	// amiSelectorTerms find the images that instances boot. Of those that fit an instance type, the newest is used.
+	// Without any, the newest image that AWS publishes for the family is used.
 	// +kubebuilder:validation:MaxItems=30
 	// +listType=atomic
 	// +optional
 	AMISelectorTerms []AMISelectorTerm `json:"amiSelectorTerms,omitempty"`
 
-	// amiFamily says what the image expects of user data and which disks it has. Ubuntu is no family of v1: there it is AL2,
-	// which reads the same user data, and it needs amiSelectorTerms that find the images.
+	// amiFamily says what the image expects of user data and which disks it has. Ubuntu is no family of v1: there it is
+	// AL2, which reads the same user data, and it needs amiSelectorTerms that find the images.
 	// +kubebuilder:validation:Enum=AL2;AL2023;Bottlerocket;Ubuntu;Custom;Windows2019;Windows2022;Windows2025
 	// +required
 	AMIFamily *string `json:"amiFamily"`
 
-	// userData is given to instances when they boot, in the form that the AMI family reads. What a node needs to join the
-	// cluster is merged into it, except for Custom, whose user data is used as it is.
+	// userData is given to instances when they boot, in the form that the AMI family reads. What a node needs to join
+	// the cluster is merged into it, except for Custom, whose user data is used as it is.
 	// +optional
 	UserData *string `json:"userData,omitempty"`
 
@@ -161,8 +161,8 @@ type MetadataOptions struct {
 	// +optional
 	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
 
-	// httpPutResponseHopLimit is how many hops an answer may travel. With 2, the default of this version, it reaches pods
-	// that have a network of their own; v1's default is 1.
+	// httpPutResponseHopLimit is how many hops an answer may travel. With 2, the default of this version, it reaches
+	// pods that have a network of their own; v1's default is 1.
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64

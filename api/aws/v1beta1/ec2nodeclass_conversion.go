@@ -13,7 +13,8 @@ var _ conversion.Convertible = &EC2NodeClass{}
 
 // Annotations of the contract in which one version keeps what only the other can say.
 const (
-	// UbuntuAnnotationKey on a v1 object says that its amiFamily is AL2 in place of Ubuntu, and what else was filled in for it.
+	// UbuntuAnnotationKey on a v1 object says that its amiFamily is AL2 in place of Ubuntu, and what else was filled in
+	// for it.
 	UbuntuAnnotationKey = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu"
 	// AliasVersionAnnotationKey on a v1beta1 object is the version of v1's alias, if that is not latest.
 	AliasVersionAnnotationKey = "compatibility.karpenter.k8s.aws/v1-alias-version"
@@ -29,8 +30,8 @@ const (
 // AMIFamilyUbuntu is a family that v1 does not have.
 const AMIFamilyUbuntu = "Ubuntu"
 
-// classParts and hubClassParts are what differs between the versions of an EC2NodeClass. What the annotations of the contract say
-// is part of it, as fields.
+// classParts and hubClassParts are what differs between the versions of an EC2NodeClass. What the annotations of the
+// contract say is part of it, as fields.
 type (
 	classParts struct {
 		Spec   EC2NodeClassSpec   `json:"spec"`
@@ -105,7 +106,8 @@ func classToHub(in *classParts) *hubClassParts {
 			AssociatePublicIPAddress: from.AssociatePublicIPAddress, UserData: from.UserData,
 			Role: from.Role, InstanceProfile: from.InstanceProfile, Tags: from.Tags,
 			BlockDeviceMappings: from.BlockDeviceMappings, InstanceStorePolicy: from.InstanceStorePolicy,
-			DetailedMonitoring: from.DetailedMonitoring, MetadataOptions: metadataToHub(from.MetadataOptions), Context: from.Context,
+			DetailedMonitoring: from.DetailedMonitoring, MetadataOptions: metadataToHub(from.MetadataOptions),
+			Context: from.Context,
 		},
 		Status: awsv1.EC2NodeClassStatus{
 			Subnets: in.Status.Subnets, SecurityGroups: in.Status.SecurityGroups, AMIs: in.Status.AMIs,
@@ -126,7 +128,8 @@ func classFromHub(in *hubClassParts) *classParts {
 			AssociatePublicIPAddress: from.AssociatePublicIPAddress, UserData: from.UserData,
 			Role: from.Role, InstanceProfile: from.InstanceProfile, Tags: from.Tags,
 			BlockDeviceMappings: from.BlockDeviceMappings, InstanceStorePolicy: from.InstanceStorePolicy,
-			DetailedMonitoring: from.DetailedMonitoring, MetadataOptions: metadataFromHub(from.MetadataOptions), Context: from.Context,
+			DetailedMonitoring: from.DetailedMonitoring, MetadataOptions: metadataFromHub(from.MetadataOptions),
+			Context: from.Context,
 		},
 		Status: EC2NodeClassStatus{
 			Subnets: in.Status.Subnets, SecurityGroups: in.Status.SecurityGroups, AMIs: in.Status.AMIs,

@@ -75,7 +75,8 @@ func ubuntuToHub(out *hubClassParts) {
 func disksOfUbuntu() []*awsv1.BlockDeviceMapping {
 	return []*awsv1.BlockDeviceMapping{{
 		DeviceName: new("/dev/sda1"), RootVolume: true,
-		EBS: &awsv1.BlockDevice{Encrypted: new(true), VolumeType: new("gp3"), VolumeSize: new(resource.MustParse("20Gi"))},
+		EBS: &awsv1.BlockDevice{Encrypted: new(true), VolumeType: new("gp3"),
+			VolumeSize: new(resource.MustParse("20Gi"))},
 	}}
 }
 
@@ -86,7 +87,8 @@ func ubuntuFromHub(in *hubClassParts, out *classParts) {
 	}
 	notes := strings.Split(in.Ubuntu, ",")
 	out.Spec.AMIFamily = new(AMIFamilyUbuntu)
-	if slices.Contains(notes, ubuntuDisks) && equality.Semantic.DeepEqual(out.Spec.BlockDeviceMappings, disksOfUbuntu()) {
+	if slices.Contains(notes, ubuntuDisks) && equality.Semantic.DeepEqual(out.Spec.BlockDeviceMappings,
+		disksOfUbuntu()) {
 		out.Spec.BlockDeviceMappings = nil
 	}
 	terms := out.Spec.AMISelectorTerms

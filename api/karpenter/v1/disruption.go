@@ -75,8 +75,8 @@ type Budget struct {
 	Nodes string `json:"nodes"`
 
 	// schedule is when the budget begins to hold, in UTC: five cron fields, such as "0 9 * * mon-fri", or one of
-	// @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually. Five fields may follow the name of an IANA time
-	// zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri"; then they mean its clock.
+	// @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually. Five fields may follow the name of an IANA
+	// time zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri"; then they mean its clock.
 	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly)|\s*(CRON_TZ=\S+\s+)?[^@\s]\S*(\s+\S+){4}\s*)$`
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@') || self in ['@hourly', '@daily', '@midnight', '@weekly', '@monthly', '@yearly', '@annually']",message="a schedule that begins with @ must be one of @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually; for other moments use five cron fields, such as 0 9 * * mon-fri"
 	// +optional

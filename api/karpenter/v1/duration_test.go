@@ -9,7 +9,8 @@ import (
 
 func TestNillableDurationKeepsTheText(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"0s": 0, "30s": 30 * time.Second, "60m": time.Hour, "1h": time.Hour, "1h30m": 90 * time.Minute, "720h": 720 * time.Hour,
+		"0s": 0, "30s": 30 * time.Second, "60m": time.Hour, "1h": time.Hour, "1h30m": 90 * time.Minute,
+		"720h": 720 * time.Hour,
 	} {
 		var d NillableDuration
 		if err := json.Unmarshal([]byte(`"`+text+`"`), &d); err != nil {

@@ -18,8 +18,8 @@ const (
 	NodeInitializedLabelKey = Group + "/initialized"
 	// NodeDoNotSyncTaintsLabelKey on a Node keeps registration from writing the claim's taints onto it.
 	NodeDoNotSyncTaintsLabelKey = Group + "/do-not-sync-taints"
-	// ProvisionerNameLabelKey names the Provisioner that the NodePool of a Node was made from. The pool's template sets it; it is the
-	// only label of the group, besides the capacity type, that a template may set.
+	// ProvisionerNameLabelKey names the Provisioner that the NodePool of a Node was made from. The pool's template sets
+	// it; it is the only label of the group, besides the capacity type, that a template may set.
 	ProvisionerNameLabelKey = Group + "/provisioner-name"
 )
 
@@ -41,9 +41,11 @@ const (
 	// DoNotDisruptAnnotationKey on a Pod, Node or NodeClaim keeps the node from voluntary disruption: "true", or on a
 	// Pod a duration counted from its start.
 	DoNotDisruptAnnotationKey = Group + "/do-not-disrupt"
-	// DoNotEvictAnnotationKey on a Pod, "true", is what the generation of Provisioners called DoNotDisruptAnnotationKey.
+	// DoNotEvictAnnotationKey on a Pod, "true", is what the generation of Provisioners called
+	// DoNotDisruptAnnotationKey.
 	DoNotEvictAnnotationKey = Group + "/do-not-evict"
-	// DoNotConsolidateAnnotationKey on a Node, "true", kept it from consolidation then. It means DoNotDisruptAnnotationKey now.
+	// DoNotConsolidateAnnotationKey on a Node, "true", kept it from consolidation then. It means
+	// DoNotDisruptAnnotationKey now.
 	DoNotConsolidateAnnotationKey = Group + "/do-not-consolidate"
 	// DoNotRepairAnnotationKey on a Node or NodeClaim keeps it from node repair only.
 	DoNotRepairAnnotationKey = Group + "/do-not-repair"

@@ -92,8 +92,8 @@ type NodeClaimTemplate struct {
 // +kubebuilder:object:generate=false
 type ObjectMeta struct {
 	// labels are put on each NodeClaim and Node. Pods may select by them. Labels of the domain karpenter.sh other than
-	// karpenter.sh/capacity-type and karpenter.sh/provisioner-name, and kubernetes.io/hostname, are set by the controller and
-	// can't be given here.
+	// karpenter.sh/capacity-type and karpenter.sh/provisioner-name, and kubernetes.io/hostname, are set by the
+	// controller and can't be given here.
 	// +kubebuilder:validation:MaxProperties=100
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool', 'karpenter.sh/provisioner-name'] || !('.' + key.split('/')[0]).endsWith('.karpenter.sh'))",message="a label is in the reserved domain karpenter.sh; use karpenter.sh/capacity-type or a label of another domain"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key != 'karpenter.sh/nodepool')",message="label karpenter.sh/nodepool is set from the name of the NodePool; remove it"

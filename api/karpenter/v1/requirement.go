@@ -24,8 +24,8 @@ type LabelValue = string
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !has(self.minValues) || (has(self.values) && size(self.values) >= self.minValues)",message="minValues is greater than the number of entries in values; add values or lower minValues"
 type NodeSelectorRequirementWithMinValues struct {
 	// key is the label that the requirement is about. Labels of the domain karpenter.sh other than
-	// karpenter.sh/capacity-type and karpenter.sh/provisioner-name, and kubernetes.io/hostname, are set by the controller and
-	// can't be required.
+	// karpenter.sh/capacity-type and karpenter.sh/provisioner-name, and kubernetes.io/hostname, are set by the
+	// controller and can't be required.
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
 	// +kubebuilder:validation:XValidation:rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool', 'karpenter.sh/provisioner-name'] || !('.' + self.split('/')[0]).endsWith('.karpenter.sh')",message="requirement key is in the reserved domain karpenter.sh; use karpenter.sh/capacity-type or a label of another domain"

@@ -2,7 +2,8 @@ package v1alpha5
 
 import corev1 "k8s.io/api/core/v1"
 
-// KubeletConfiguration holds settings of the kubelet, by the names of its own configuration. In v1 they belong to the NodeClass.
+// KubeletConfiguration holds settings of the kubelet, by the names of its own configuration. In v1 they belong to the
+// NodeClass.
 type KubeletConfiguration struct {
 	// clusterDNS are the addresses of the DNS servers of pods.
 	// +listType=atomic

@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Provisioner says which nodes may be launched for pods, in the words that came before NodePool. Tenon makes a NodePool of the same
-// name from it, and keeps that as the Provisioner says.
+// Provisioner says which nodes may be launched for pods, in the words that came before NodePool. Tenon makes a NodePool
+// of the same name from it, and keeps that as the Provisioner says.
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:resource:path=provisioners,scope=Cluster,categories=karpenter
@@ -58,13 +58,14 @@ type ProvisionerSpec struct {
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
 
-	// startupTaints are put on each node and are expected to be removed by something else before the node counts as initialized.
+	// startupTaints are put on each node and are expected to be removed by something else before the node counts as
+	// initialized.
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 
-	// requirements narrow what may be launched; all of them hold. Without others about the same label they are: linux, amd64,
-	// on-demand and, on EC2, instance types of the categories c, m and r from the third generation on.
+	// requirements narrow what may be launched; all of them hold. Without others about the same label they are: linux,
+	// amd64, on-demand and, on EC2, instance types of the categories c, m and r from the third generation on.
 	// +kubebuilder:validation:MaxItems=90
 	// +listType=atomic
 	// +optional
@@ -85,8 +86,8 @@ type ProvisionerSpec struct {
 	// +optional
 	ProviderRef *ProviderRef `json:"providerRef,omitempty"`
 
-	// ttlSecondsAfterEmpty is how long a node may carry no workload before it goes. Without it, and without consolidation, empty
-	// nodes stay.
+	// ttlSecondsAfterEmpty is how long a node may carry no workload before it goes. Without it, and without
+	// consolidation, empty nodes stay.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3153600000
 	// +optional

@@ -49,21 +49,26 @@ func TestNodePoolToV1(t *testing.T) {
 		"reference under spec": {"spec: {template: {spec: {requirements: []}}, nodeClassRef: {name: gpu}}",
 			func(p *v1.NodePool) any { return *p.Spec.Template.Spec.NodeClassRef },
 			v1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "gpu"}},
-		"reference by kind": {"spec: {template: {spec: {requirements: [], nodeClassRef: {kind: KWOKNodeClass, name: a}}}}",
+		"reference by kind": {"spec: {template: {spec: {requirements: [], nodeClassRef: {kind: KWOKNodeClass, name: " +
+			"a}}}}",
 			func(p *v1.NodePool) any { return *p.Spec.Template.Spec.NodeClassRef },
 			v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "a"}},
-		"reference by group": {"spec: {template: {spec: {requirements: [], nodeClassRef: {apiVersion: karpenter.kwok.sh/v1alpha1, name: a}}}}",
+		"reference by group": {"spec: {template: {spec: {requirements: [], nodeClassRef: {apiVersion: " +
+			"karpenter.kwok.sh/v1alpha1, name: a}}}}",
 			func(p *v1.NodePool) any { return *p.Spec.Template.Spec.NodeClassRef },
 			v1.NodeClassReference{Group: "karpenter.kwok.sh", Kind: "KWOKNodeClass", Name: "a"}},
-		"WhenIdle": {"spec: {template: {spec: {requirements: []}}, disruption: {consolidationPolicy: WhenIdle, consolidateAfter: 30s}}",
+		"WhenIdle": {"spec: {template: {spec: {requirements: []}}, disruption: {consolidationPolicy: WhenIdle, " +
+			"consolidateAfter: 30s}}",
 			func(p *v1.NodePool) any {
 				return string(p.Spec.Disruption.ConsolidationPolicy) + " " + p.Spec.Disruption.ConsolidateAfter.String()
 			}, "WhenEmpty 30s"},
-		"WhenEmpty without a wait": {"spec: {template: {spec: {requirements: []}}, disruption: {consolidationPolicy: WhenEmpty}}",
+		"WhenEmpty without a wait": {"spec: {template: {spec: {requirements: []}}, disruption: {consolidationPolicy: " +
+			"WhenEmpty}}",
 			func(p *v1.NodePool) any {
 				return string(p.Spec.Disruption.ConsolidationPolicy) + " " + p.Spec.Disruption.ConsolidateAfter.String()
 			}, "WhenEmpty 0s"},
-		"WhenUnderutilized with a wait": {"spec: {template: {spec: {requirements: []}}, disruption: {consolidationPolicy: WhenUnderutilized, consolidateAfter: 1h}}",
+		"WhenUnderutilized with a wait": {"spec: {template: {spec: {requirements: []}}, disruption: " +
+			"{consolidationPolicy: WhenUnderutilized, consolidateAfter: 1h}}",
 			func(p *v1.NodePool) any {
 				return string(p.Spec.Disruption.ConsolidationPolicy) + " " + p.Spec.Disruption.ConsolidateAfter.String()
 			}, "WhenEmptyOrUnderutilized 1h"},
@@ -86,20 +91,23 @@ func TestNodePoolToV1(t *testing.T) {
 	}
 }
 
-// TestEditsWin: what somebody changes in one version holds, even if the other version said something there that this one could not
-// show.
+// TestEditsWin: what somebody changes in one version holds, even if the other version said something there that this
+// one could not show.
 func TestEditsWin(t *testing.T) {
 	stored := &v1.NodePool{}
 	stored.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced
 	stored.Spec.Replicas = new(int64(3))
-	stored.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "a"}
+	stored.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.k8s.aws",
+		Kind: "EC2NodeClass", Name: "a"}
 	old := fromV1(t, stored)
 	if old.Spec.Disruption.ConsolidationPolicy != v1beta1.ConsolidationPolicyWhenUnderutilized {
 		t.Errorf("Balanced shows as %q", old.Spec.Disruption.ConsolidationPolicy)
 	}
 	old.Spec.Weight = new(int32(7))
-	if got := toV1(t, old).Spec; got.Disruption.ConsolidationPolicy != v1.ConsolidationPolicyBalanced || *got.Replicas != 3 || *got.Weight != 7 {
-		t.Errorf("after a change elsewhere: policy %s, replicas %d, weight %d", got.Disruption.ConsolidationPolicy, *got.Replicas, *got.Weight)
+	if got := toV1(t, old).Spec; got.Disruption.ConsolidationPolicy != v1.ConsolidationPolicyBalanced ||
+		*got.Replicas != 3 || *got.Weight != 7 {
+		t.Errorf("after a change elsewhere: policy %s, replicas %d, weight %d", got.Disruption.ConsolidationPolicy,
+			*got.Replicas, *got.Weight)
 	}
 	old.Spec.Disruption.ConsolidationPolicy = v1beta1.ConsolidationPolicyWhenEmpty
 	if got := toV1(t, old).Spec.Disruption.ConsolidationPolicy; got != v1.ConsolidationPolicyWhenEmpty {
@@ -107,10 +115,12 @@ func TestEditsWin(t *testing.T) {
 	}
 }
 
-// TestReferenceEditedInV1: a reference that v1beta1 had in an odd place is shown in the right one once v1 has changed it.
+// TestReferenceEditedInV1: a reference that v1beta1 had in an odd place is shown in the right one once v1 has changed
+// it.
 func TestReferenceEditedInV1(t *testing.T) {
 	stored := toV1(t, pool(t, "spec: {template: {spec: {requirements: []}}, nodeClassRef: {name: gpu}}"))
-	if back := fromV1(t, stored).Spec; back.NodeClassRef == nil || back.NodeClassRef.Name != "gpu" || back.Template.Spec.NodeClassRef != nil {
+	if back := fromV1(t, stored).Spec; back.NodeClassRef == nil || back.NodeClassRef.Name != "gpu" ||
+		back.Template.Spec.NodeClassRef != nil {
 		t.Errorf("unchanged, the references are %v and %v", back.NodeClassRef, back.Template.Spec.NodeClassRef)
 	}
 	stored.Spec.Template.Spec.NodeClassRef.Name = "other"
@@ -122,7 +132,8 @@ func TestReferenceEditedInV1(t *testing.T) {
 // TestAnnotationsOfThePeer: what a v1 object of Karpenter keeps for v1beta1 is understood.
 func TestAnnotationsOfThePeer(t *testing.T) {
 	stored := &v1.NodePool{}
-	stored.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "a"}
+	stored.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: "karpenter.k8s.aws",
+		Kind: "EC2NodeClass", Name: "a"}
 	stored.Annotations = map[string]string{
 		v1beta1.KubeletAnnotationKey:            `{"maxPods": 20}`,
 		v1beta1.NodeClassReferenceAnnotationKey: `{"name":"a"}`,
@@ -141,11 +152,13 @@ func TestAnnotationsOfThePeer(t *testing.T) {
 
 // TestBrokenAnnotations: an annotation that is none of ours makes no object unreadable.
 func TestBrokenAnnotations(t *testing.T) {
-	for _, text := range []string{"x", "{}", "null", `[{"at":["spec"],"is":5}]`, `[{"at":[]}]`, `[{"at":["spec","limits"],"item":true,"is":1}]`} {
+	for _, text := range []string{"x", "{}", "null", `[{"at":["spec"],"is":5}]`, `[{"at":[]}]`,
+		`[{"at":["spec","limits"],"item":true,"is":1}]`} {
 		stored := &v1.NodePool{}
 		stored.Spec.Weight = new(int32(7))
 		stored.Annotations = map[string]string{
-			roundtrip.V1Beta1OnlyAnnotationKey: text, v1beta1.KubeletAnnotationKey: text, v1beta1.NodeClassReferenceAnnotationKey: text,
+			roundtrip.V1Beta1OnlyAnnotationKey: text, v1beta1.KubeletAnnotationKey: text,
+			v1beta1.NodeClassReferenceAnnotationKey: text,
 		}
 		if got := fromV1(t, stored).Spec.Weight; got == nil || *got != 7 {
 			t.Errorf("with the annotation %s the weight is %v", text, got)

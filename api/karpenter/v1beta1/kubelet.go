@@ -1,7 +1,7 @@
 package v1beta1
 
-// KubeletConfiguration holds settings of the kubelet, by the names that its own configuration has. The order of the fields is the
-// one that the compatibility annotation is written in.
+// KubeletConfiguration holds settings of the kubelet, by the names that its own configuration has. The order of the
+// fields is the one that the compatibility annotation is written in.
 // +kubebuilder:validation:XValidation:rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent"
 // +kubebuilder:validation:XValidation:rule="!has(self.evictionSoft) || self.evictionSoft.all(key, has(self.evictionSoftGracePeriod) && key in self.evictionSoftGracePeriod)",message="a signal of evictionSoft has no entry in evictionSoftGracePeriod; add one"
 // +kubebuilder:validation:XValidation:rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(key, has(self.evictionSoft) && key in self.evictionSoft)",message="a signal of evictionSoftGracePeriod has no entry in evictionSoft; add one"

@@ -77,12 +77,13 @@ type NodeClaimSpec struct {
 
 // NodeClassReference names a NodeClass, the object with the settings that belong to the cloud.
 type NodeClassReference struct {
-	// apiVersion of the NodeClass, such as karpenter.k8s.aws/v1beta1. Only its group counts. Not set means the group that
-	// the kind belongs to.
+	// apiVersion of the NodeClass, such as karpenter.k8s.aws/v1beta1. Only its group counts. Not set means the group
+	// that the kind belongs to.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// kind of the NodeClass. Not set means the kind that the group has, or EC2NodeClass if there is no apiVersion either.
+	// kind of the NodeClass. Not set means the kind that the group has, or EC2NodeClass if there is no apiVersion
+	// either.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 

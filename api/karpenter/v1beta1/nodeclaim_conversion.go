@@ -23,8 +23,8 @@ type (
 	}
 )
 
-// ConvertTo makes a v1 NodeClaim of this one. In v1beta1 the pool says when its nodes expire, and in v1 the claim does. So expireAfter
-// is not set unless it is known from v1: whoever knows the pool has to set it.
+// ConvertTo makes a v1 NodeClaim of this one. In v1beta1 the pool says when its nodes expire, and in v1 the claim does.
+// So expireAfter is not set unless it is known from v1: whoever knows the pool has to set it.
 func (c *NodeClaim) ConvertTo(hub conversion.Hub) error {
 	out, ok := hub.(*v1.NodeClaim)
 	if !ok {

@@ -45,8 +45,8 @@ type NodePoolSpec struct {
 	// +required
 	Template NodeClaimTemplate `json:"template"`
 
-	// nodeClassRef is the same as template.spec.nodeClassRef, where it belongs. It is read here too, because it has been
-	// documented here.
+	// nodeClassRef is the same as template.spec.nodeClassRef, where it belongs. It is read here too, because it has
+	// been documented here.
 	// +optional
 	NodeClassRef *NodeClassReference `json:"nodeClassRef,omitempty"`
 

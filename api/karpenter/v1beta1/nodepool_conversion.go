@@ -124,8 +124,8 @@ func poolFromHub(in *hubPoolParts, annotations map[string]string) (*poolParts, m
 	}, annotations
 }
 
-// defaultExpiry is what both versions take for an expireAfter that is not set. The API server fills it in; a manifest that is converted
-// elsewhere may lack it.
+// defaultExpiry is what both versions take for an expireAfter that is not set. The API server fills it in; a manifest
+// that is converted elsewhere may lack it.
 func defaultExpiry() v1.NillableDuration {
 	return v1.NillableDuration{Duration: new(720 * time.Hour), Raw: "720h"}
 }
@@ -147,7 +147,8 @@ func disruptionToHub(in Disruption) v1.Disruption {
 	return out
 }
 
-// disruptionFromHub is disruptionToHub the other way round. Balanced looks for savings, too, so that is what it shows as.
+// disruptionFromHub is disruptionToHub the other way round. Balanced looks for savings, too, so that is what it shows
+// as.
 func disruptionFromHub(in v1.Disruption) Disruption {
 	out := Disruption{ConsolidateAfter: in.ConsolidateAfter, Budgets: in.Budgets}
 	switch in.ConsolidationPolicy {

@@ -72,7 +72,8 @@ func keepReference(annotations map[string]string, ref *NodeClassReference) map[s
 	return keep(annotations, NodeClassReferenceAnnotationKey, ref)
 }
 
-// showReference returns the reference of a v1 object as v1beta1 has it, and the annotations without what it is taken from.
+// showReference returns the reference of a v1 object as v1beta1 has it, and the annotations without what it is taken
+// from.
 func showReference(annotations map[string]string, ref *v1.NodeClassReference) (*NodeClassReference, map[string]string) {
 	if ref == nil {
 		return nil, annotations
@@ -113,8 +114,8 @@ func showKubelet(annotations map[string]string) (*KubeletConfiguration, map[stri
 		keepKubelet(roundtrip.Annotate(annotations, KubeletAnnotationKey, ""), kubelet))
 }
 
-// keep writes a value as JSON into an annotation, unless the annotation says the same already in its own words. No value takes the
-// annotation out.
+// keep writes a value as JSON into an annotation, unless the annotation says the same already in its own words. No
+// value takes the annotation out.
 func keep[T any](annotations map[string]string, key string, value *T) map[string]string {
 	if value == nil {
 		return roundtrip.Annotate(annotations, key, "")

@@ -64,7 +64,8 @@ func TestParseRefuses(t *testing.T) {
 			"offering 0 of a names no zone"},
 		{"an open zone", `[{"name":"a","offerings":[{"Price":1,"Requirements":[
 			{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot"]},
-			{"key":"topology.kubernetes.io/zone","operator":"In","values":["x","y"]}]}]}]`, "offering 0 of a names no zone"},
+			{"key":"topology.kubernetes.io/zone","operator":"In","values":["x","y"]}]}]}]`, "offering 0 of a names " +
+			"no zone"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -37,10 +37,11 @@ const readyPatience = 2 * time.Minute
 // resources of the objects that a run creates.
 func resourceOf(kind string) (schema.GroupVersionResource, bool) {
 	r, ok := map[string]schema.GroupVersionResource{
-		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
-		"KWOKNodeClass":            {Group: "karpenter.kwok.sh", Version: "v1alpha1", Resource: "kwoknodeclasses"},
-		"NodePool":                 {Group: "karpenter.sh", Version: "v1", Resource: "nodepools"},
-		"NodeClaim":                {Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"},
+		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1",
+			Resource: "customresourcedefinitions"},
+		"KWOKNodeClass": {Group: "karpenter.kwok.sh", Version: "v1alpha1", Resource: "kwoknodeclasses"},
+		"NodePool":      {Group: "karpenter.sh", Version: "v1", Resource: "nodepools"},
+		"NodeClaim":     {Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"},
 	}[kind]
 	return r, ok
 }

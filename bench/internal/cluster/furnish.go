@@ -27,8 +27,8 @@ const (
 	onlyCapacityType = "on-demand"
 )
 
-// CreateClaims orders the nodes of a layout. The contestant launches them as if it had ordered them itself: the claims say
-// the same as its own would, and carry the stamp that it has put on the pool.
+// CreateClaims orders the nodes of a layout. The contestant launches them as if it had ordered them itself: the claims
+// say the same as its own would, and carry the stamp that it has put on the pool.
 func (c *Client) CreateClaims(ctx context.Context, l *Layout) error {
 	pool, err := c.stampedPool(ctx)
 	if err != nil {
@@ -44,7 +44,8 @@ func (c *Client) CreateClaims(ctx context.Context, l *Layout) error {
 	return nil
 }
 
-// stampedPool waits until the contestant has written the hash of the pool's template, without which no node would drift.
+// stampedPool waits until the contestant has written the hash of the pool's template, without which no node would
+// drift.
 func (c *Client) stampedPool(ctx context.Context) (*unstructured.Unstructured, error) {
 	resource, _ := resourceOf("NodePool")
 	var pool *unstructured.Unstructured
@@ -74,16 +75,19 @@ func claimFor(l *Layout, host int, pool *unstructured.Unstructured) *unstructure
 				in(corev1.LabelTopologyZone, onlyZone), in(poolLabel, poolName),
 			},
 			"resources": map[string]any{"requests": map[string]any{
-				"cpu": fmt.Sprintf("%dm", cpu), "memory": fmt.Sprintf("%dMi", memory), "pods": strconv.Itoa(len(l.Hosts[host].Pods))}},
+				"cpu": fmt.Sprintf("%dm", cpu), "memory": fmt.Sprintf("%dMi", memory),
+				"pods": strconv.Itoa(len(l.Hosts[host].Pods))}},
 			"expireAfter": "Never",
 		},
 	}}
 	claim.SetName(readyMadeClaims + strconv.Itoa(host))
 	claim.SetLabels(map[string]string{poolLabel: poolName, classLabel: "default"})
-	claim.SetAnnotations(map[string]string{poolHash: pool.GetAnnotations()[poolHash], poolHashVersion: pool.GetAnnotations()[poolHashVersion]})
+	claim.SetAnnotations(map[string]string{poolHash: pool.GetAnnotations()[poolHash],
+		poolHashVersion: pool.GetAnnotations()[poolHashVersion]})
 	yes := true
 	claim.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: pool.GetAPIVersion(), Kind: pool.GetKind(), Name: pool.GetName(), UID: pool.GetUID(), BlockOwnerDeletion: &yes}})
+		APIVersion: pool.GetAPIVersion(), Kind: pool.GetKind(), Name: pool.GetName(), UID: pool.GetUID(),
+		BlockOwnerDeletion: &yes}})
 	return claim
 }
 
@@ -152,7 +156,8 @@ func (c *Client) ScaleDown(ctx context.Context, l *Layout) error {
 		if t.Pods == 0 {
 			continue
 		}
-		if _, err := c.typed.AppsV1().ReplicaSets(namespace).Patch(ctx, t.Name, mergePatch, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := c.typed.AppsV1().ReplicaSets(namespace).Patch(ctx, t.Name, mergePatch, patch,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("scale ReplicaSet %s down: %w", t.Name, err)
 		}
 	}
@@ -171,7 +176,8 @@ func (c *Client) ChangeTemplate(ctx context.Context) error {
 
 func (c *Client) patchPool(ctx context.Context, patch string) error {
 	resource, _ := resourceOf("NodePool")
-	if _, err := c.dynamic.Resource(resource).Patch(ctx, poolName, mergePatch, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := c.dynamic.Resource(resource).Patch(ctx, poolName, mergePatch, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("change the NodePool: %w", err)
 	}
 	return nil

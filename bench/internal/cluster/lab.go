@@ -45,7 +45,8 @@ func Up(ctx context.Context, tenon, dir string) (*Lab, error) {
 
 // Down ends the lab and removes its directory. It works after an interrupt too, hence its own bound.
 func (l *Lab) Down() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), downPatience, fmt.Errorf("not down after %s", downPatience))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), downPatience, fmt.Errorf("not down after %s",
+		downPatience))
 	defer cancel()
 	if err := l.run(ctx, "down", "--delete"); err != nil {
 		return fmt.Errorf("end the lab in %s: %w: %w", l.dir, ErrStillUp, err)

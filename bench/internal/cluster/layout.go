@@ -45,7 +45,8 @@ type machine struct {
 // machineOf is the type of a family with so many cores. The cloud keeps a tenth of a core and 10 MiB of each machine.
 func machineOf(family string, cores int64) machine {
 	perCore := map[string]int64{"c": 2048, "s": 4096, "m": 8192}[family]
-	return machine{name: fmt.Sprintf("%s-%dx-amd64-linux", family, cores), cpu: 1000*cores - 100, memory: perCore*cores - 10, pods: int(16 * cores)}
+	return machine{name: fmt.Sprintf("%s-%dx-amd64-linux", family, cores), cpu: 1000*cores - 100,
+		memory: perCore*cores - 10, pods: int(16 * cores)}
 }
 
 // mixedMachines are the types that manifests/mixed.yaml allows.
@@ -65,8 +66,8 @@ const mixedTeams = 20
 // seed of every layout: another one gives another cluster of the same kind.
 const seed = 5
 
-// Mixed is a cluster of many types of nodes, each filled as far as the pods' order allows, whose owners will let go of all
-// but some pods, chosen at random.
+// Mixed is a cluster of many types of nodes, each filled as far as the pods' order allows, whose owners will let go of
+// all but some pods, chosen at random.
 func Mixed(pods, left int) *Layout {
 	dice := rand.New(rand.NewPCG(seed, uint64(pods)))
 	l := &Layout{}
@@ -104,7 +105,8 @@ func Uniform(nodes, pods int) *Layout {
 	perNode := (pods + nodes - 1) / nodes
 	l := &Layout{}
 	for i := range teams {
-		l.Teams = append(l.Teams, Team{Name: teamName(i), CPU: m.cpu / int64(perNode), Memory: m.memory / int64(perNode)})
+		l.Teams = append(l.Teams, Team{Name: teamName(i), CPU: m.cpu / int64(perNode),
+			Memory: m.memory / int64(perNode)})
 	}
 	for h := range nodes {
 		l.Hosts = append(l.Hosts, Host{Type: m})
@@ -130,7 +132,8 @@ func firstFit(free []machine, t Team) int {
 // seat puts the team's next pod on a node.
 func (l *Layout) seat(host, team int) {
 	t := &l.Teams[team]
-	l.Hosts[host].Pods = append(l.Hosts[host].Pods, Tenant{Name: fmt.Sprintf("%s-ready-%d", t.Name, t.Pods), Team: team})
+	l.Hosts[host].Pods = append(l.Hosts[host].Pods, Tenant{Name: fmt.Sprintf("%s-ready-%d", t.Name, t.Pods),
+		Team: team})
 	t.Pods++
 	t.Left++
 }

@@ -18,8 +18,8 @@ const (
 	ending        // its machine is being ended, and it no longer counts against the budget
 )
 
-// roll follows a change of all nodes by their claims: which of the old ones have been chosen, which are gone, and how long
-// nothing happened although it could have.
+// roll follows a change of all nodes by their claims: which of the old ones have been chosen, which are gone, and how
+// long nothing happened although it could have.
 type roll struct {
 	mu     sync.Mutex
 	began  time.Time

@@ -52,7 +52,8 @@ func TestPhases(t *testing.T) {
 	for _, c := range []struct {
 		claim *unstructured.Unstructured
 		want  phase
-	}{{claim("Ready"), staying}, {deleted, going}, {claim("DisruptionReason"), going}, {claim("InstanceTerminating"), ending}} {
+	}{{claim("Ready"), staying}, {deleted, going}, {claim("DisruptionReason"), going},
+		{claim("InstanceTerminating"), ending}} {
 		if got := phaseOf(c.claim); got != c.want {
 			t.Errorf("%v: got %d, want %d", c.claim.Object, got, c.want)
 		}

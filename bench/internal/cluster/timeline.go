@@ -27,7 +27,8 @@ const (
 
 // Steps lists the steps in their usual order.
 func Steps() []string {
-	return []string{podCreated, podUnschedulable, claimCreated, claimLaunched, nodeCreated, nodeReady, claimRegistered, nodeAdmitted, nodeOpen,
+	return []string{podCreated, podUnschedulable, claimCreated, claimLaunched, nodeCreated, nodeReady, claimRegistered,
+		nodeAdmitted, nodeOpen,
 		claimInitialized, podBound, podRunning}
 }
 
@@ -38,7 +39,8 @@ type timeline struct {
 	taken   map[string][]float64       // step -> when objects took it, in seconds, in order
 	reached map[string]map[string]bool // step -> objects that took it and are not gone
 	changed chan struct{}
-	// last is when an object last took a step or went; least is the smallest number of Running pods since the beginning.
+	// last is when an object last took a step or went; least is the smallest number of Running pods since the
+	// beginning.
 	last  time.Time
 	least int
 }

@@ -96,7 +96,8 @@ func (w *Watch) lost(object any) {
 func podSteps(pod *corev1.Pod) []string {
 	steps := []string{podCreated}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+			c.Reason == corev1.PodReasonUnschedulable {
 			steps = append(steps, podUnschedulable)
 		}
 	}
@@ -109,8 +110,9 @@ func podSteps(pod *corev1.Pod) []string {
 	return steps
 }
 
-// nodeSteps tells an admitted node, which the controller has let in, from an open one, from which the node controller of Kubernetes has also
-// taken its own taint: that takes seconds where the machine is busy, and no contestant can hurry it.
+// nodeSteps tells an admitted node, which the controller has let in, from an open one, from which the node controller
+// of Kubernetes has also taken its own taint: that takes seconds where the machine is busy, and no contestant can hurry
+// it.
 func nodeSteps(node *corev1.Node) []string {
 	steps := []string{nodeCreated}
 	ready := false
@@ -161,8 +163,8 @@ func (w *Watch) Roll() report.Roll { return w.roll.Load().result() }
 // Stages says when the steps were taken.
 func (w *Watch) Stages() map[string]report.Span { return w.timeline.stages() }
 
-// Created counts the pods that have come since the beginning. Where owners want no more than they had, each stands for one
-// that was made to leave.
+// Created counts the pods that have come since the beginning. Where owners want no more than they had, each stands for
+// one that was made to leave.
 func (w *Watch) Created() int { return w.timeline.stages()[podCreated].Count }
 
 // Still is when something last changed, and the smallest number of Running pods since the beginning.
@@ -175,7 +177,8 @@ type Wait func() (done bool, state string)
 func (w *Watch) Running(pods int) Wait {
 	return func() (bool, string) {
 		n := w.timeline.now(podRunning)
-		return n >= pods, fmt.Sprintf("%d of %d pods are Running, %d bound, on %d nodes", n, pods, w.timeline.now(podBound), w.timeline.now(nodeCreated))
+		return n >= pods, fmt.Sprintf("%d of %d pods are Running, %d bound, on %d nodes", n, pods,
+			w.timeline.now(podBound), w.timeline.now(nodeCreated))
 	}
 }
 
@@ -199,7 +202,8 @@ func (w *Watch) Initialized(nodes int) Wait {
 func (w *Watch) Only(pods int) Wait {
 	return func() (bool, string) {
 		n, all := w.timeline.now(podRunning), w.timeline.now(podCreated)
-		return n == pods && all == pods, fmt.Sprintf("%d of %d pods are Running, and %d in all, on %d nodes", n, pods, all, w.timeline.now(nodeCreated))
+		return n == pods && all == pods, fmt.Sprintf("%d of %d pods are Running, and %d in all, on %d nodes", n, pods,
+			all, w.timeline.now(nodeCreated))
 	}
 }
 
@@ -209,7 +213,8 @@ func (w *Watch) Settled(pods int, quiet time.Duration) Wait {
 	return func() (bool, string) {
 		done, state := only()
 		since, _ := w.timeline.still()
-		return done && time.Since(since) >= quiet, fmt.Sprintf("%s; %.0f s without a change", state, time.Since(since).Seconds())
+		return done && time.Since(since) >= quiet, fmt.Sprintf("%s; %.0f s without a change", state,
+			time.Since(since).Seconds())
 	}
 }
 

@@ -25,7 +25,8 @@ func pod(uid, node string, phase corev1.PodPhase) *corev1.Pod {
 
 func TestPodSteps(t *testing.T) {
 	waiting := pod("a", "", corev1.PodPending)
-	waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable}}
 	leaving := pod("a", "n", corev1.PodRunning)
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	cases := []struct {
@@ -49,7 +50,8 @@ func TestPodSteps(t *testing.T) {
 }
 
 func TestNodeSteps(t *testing.T) {
-	ready := corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	ready := corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady,
+		Status: corev1.ConditionTrue}}}
 	tainted := func(key string) corev1.NodeSpec { return corev1.NodeSpec{Taints: []corev1.Taint{{Key: key}}} }
 	cases := []struct {
 		name string
@@ -57,9 +59,12 @@ func TestNodeSteps(t *testing.T) {
 		want []string
 	}{
 		{"new", &corev1.Node{}, []string{nodeCreated}},
-		{"ready but not accepted", &corev1.Node{Status: ready, Spec: tainted(unregistered)}, []string{nodeCreated, nodeReady}},
-		{"ready but still marked", &corev1.Node{Status: ready, Spec: tainted(corev1.TaintNodeNotReady)}, []string{nodeCreated, nodeReady, nodeAdmitted}},
-		{"open", &corev1.Node{Status: ready, Spec: tainted("team")}, []string{nodeCreated, nodeReady, nodeAdmitted, nodeOpen}},
+		{"ready but not accepted", &corev1.Node{Status: ready, Spec: tainted(unregistered)},
+			[]string{nodeCreated, nodeReady}},
+		{"ready but still marked", &corev1.Node{Status: ready, Spec: tainted(corev1.TaintNodeNotReady)},
+			[]string{nodeCreated, nodeReady, nodeAdmitted}},
+		{"open", &corev1.Node{Status: ready, Spec: tainted("team")}, []string{nodeCreated, nodeReady, nodeAdmitted,
+			nodeOpen}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +92,8 @@ func TestTimelineCountsEachObjectOnce(t *testing.T) {
 	line.step("pod/a", begin.Add(time.Second), podCreated)
 	line.step("pod/b", begin.Add(2*time.Second), podCreated, podRunning)
 	line.step("pod/a", begin.Add(9*time.Second), podCreated)
-	if got, want := line.stages()[podCreated], (report.Span{First: 1, Half: 1, Most: 1, Last: 2, Count: 2}); got != want {
+	if got, want := line.stages()[podCreated], (report.Span{First: 1, Half: 1, Most: 1, Last: 2,
+		Count: 2}); got != want {
 		t.Errorf("got %+v; want %+v", got, want)
 	}
 	line.gone("pod/b", begin.Add(10*time.Second))
@@ -173,13 +179,15 @@ func TestPodsFillTheNodes(t *testing.T) {
 	if *deployment("a", 7).Spec.Replicas != 7 {
 		t.Error("the Deployment has another number of pods")
 	}
-	for name, room := range map[corev1.ResourceName]string{corev1.ResourceCPU: nodeCPU, corev1.ResourceMemory: nodeMemory} {
+	for name, room := range map[corev1.ResourceName]string{corev1.ResourceCPU: nodeCPU,
+		corev1.ResourceMemory: nodeMemory} {
 		one, all := requests[name], resource.MustParse(room)
 		if PodsPerNode*one.MilliValue() > all.MilliValue() {
 			t.Errorf("%d pods of %s do not fit %s of %s", PodsPerNode, one.String(), room, name)
 		}
 	}
-	if one, all := requests[corev1.ResourceCPU], resource.MustParse(nodeCPU); (PodsPerNode+1)*one.MilliValue() <= all.MilliValue() {
+	if one, all := requests[corev1.ResourceCPU], resource.MustParse(nodeCPU); (PodsPerNode+
+		1)*one.MilliValue() <= all.MilliValue() {
 		t.Errorf("more than %d pods fit a node", PodsPerNode)
 	}
 }

@@ -40,7 +40,8 @@ func (c *Client) HandOver(ctx context.Context, pods int) error {
 func (c *Client) TakeBack(ctx context.Context) error {
 	background := metav1.DeletePropagationBackground
 	for i := range teams {
-		err := c.typed.AppsV1().Deployments(namespace).Delete(ctx, teamName(i), metav1.DeleteOptions{PropagationPolicy: &background})
+		err := c.typed.AppsV1().Deployments(namespace).Delete(ctx, teamName(i),
+			metav1.DeleteOptions{PropagationPolicy: &background})
 		if err != nil {
 			return fmt.Errorf("delete the Deployment %s: %w", teamName(i), err)
 		}
@@ -75,9 +76,11 @@ func (c *Client) CreateNodes(ctx context.Context, count int) error {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name,
-				// The zone matters: kube-scheduler spreads the pods of a Deployment over zones unless told otherwise, and looks at every
-				// pod in the zone of every node for it. Nodes without one would spare it half of its work.
-				Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+				// The zone matters: kube-scheduler spreads the pods of a Deployment over zones unless told otherwise,
+				// and looks at every pod in the zone of every node for it. Nodes without one would spare it half of its
+				// work.
+				Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux",
+					corev1.LabelArchStable:   "amd64",
 					corev1.LabelTopologyZone: "test-zone-a", simulated: "fake"},
 			},
 			Status: corev1.NodeStatus{Capacity: room, Allocatable: room},

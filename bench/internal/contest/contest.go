@@ -37,8 +37,8 @@ type Run interface {
 	Solve(ctx context.Context) error
 	// Outcome says what Solve came to. It is not timed.
 	Outcome() outcome.Outcome
-	// Bound is a proven lower bound on the cost, 0 if the solver gives none; Core is how long the solver's own core took,
-	// without the conversion of its input, 0 if the two can't be told apart.
+	// Bound is a proven lower bound on the cost, 0 if the solver gives none; Core is how long the solver's own core
+	// took, without the conversion of its input, 0 if the two can't be told apart.
 	Bound() float64
 	Core() time.Duration
 }
@@ -47,8 +47,8 @@ type Run interface {
 type Result struct {
 	Seconds     float64 `json:"seconds"`
 	CoreSeconds float64 `json:"core_seconds,omitempty"`
-	// CPUSeconds is the processor time of all threads: what the wall clock would show is more if others use the machine, and
-	// less if several cores are at work.
+	// CPUSeconds is the processor time of all threads: what the wall clock would show is more if others use the
+	// machine, and less if several cores are at work.
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// AllocMB is everything that was allocated on the way, in millions of bytes, whether or not it was freed again.
 	AllocMB float64 `json:"alloc_mb"`
@@ -132,8 +132,10 @@ func once(ctx context.Context, s Solver, w *workload.Workload, set Settings) (*R
 	o := run.Outcome()
 	a := outcome.Audit(w, &o, cut)
 	r := &Result{
-		Seconds: took.Seconds(), CoreSeconds: run.Core().Seconds(), CPUSeconds: cpu.Seconds(), AllocMB: float64(after.TotalAlloc-before.TotalAlloc) / 1e6, Cut: cut,
-		Nodes: a.Nodes, Cost: a.Cost, Unplaced: a.Unplaced, PlacedMilli: a.PlacedMilli, Bound: run.Bound(), Problems: a.Problems,
+		Seconds: took.Seconds(), CoreSeconds: run.Core().Seconds(), CPUSeconds: cpu.Seconds(),
+		AllocMB: float64(after.TotalAlloc-before.TotalAlloc) / 1e6, Cut: cut,
+		Nodes: a.Nodes, Cost: a.Cost, Unplaced: a.Unplaced, PlacedMilli: a.PlacedMilli, Bound: run.Bound(),
+		Problems: a.Problems,
 	}
 	if cut {
 		r.Seconds = set.Cut.Seconds()
@@ -205,13 +207,15 @@ func (c *Contest) row(ctx context.Context, k workload.Kind) (*Row, error) {
 	return row, nil
 }
 
-func (c *Contest) measure(ctx context.Context, name string, s Solver, w *workload.Workload, set Settings) (*Result, error) {
+func (c *Contest) measure(ctx context.Context, name string, s Solver, w *workload.Workload,
+	set Settings) (*Result, error) {
 	fmt.Fprintf(c.Messages, "bench: %s: %s …\n", w.Name, name)
 	r, err := Measure(ctx, s, w, set)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	fmt.Fprintf(c.Messages, "bench: %s: %s took %.3f s: %d nodes, $%.3f/h, %d unplaced\n", w.Name, name, r.Seconds, r.Nodes, r.Cost, r.Unplaced)
+	fmt.Fprintf(c.Messages, "bench: %s: %s took %.3f s: %d nodes, $%.3f/h, %d unplaced\n", w.Name, name, r.Seconds,
+		r.Nodes, r.Cost, r.Unplaced)
 	for _, problem := range r.Problems {
 		fmt.Fprintf(c.Messages, "bench: %s: %s is wrong: %s\n", w.Name, name, problem)
 	}
@@ -221,5 +225,6 @@ func (c *Contest) measure(ctx context.Context, name string, s Solver, w *workloa
 // hasWishes reports whether the workload is about preferences.
 func hasWishes(w *workload.Workload) bool {
 	a := w.Pods[0].Spec.Affinity
-	return a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
+	return a != nil && a.PodAntiAffinity != nil &&
+		len(a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0
 }

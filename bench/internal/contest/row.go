@@ -42,7 +42,8 @@ func (r *Row) Line() string {
 	add("bound_cost", r.Tenon, 4, func(x *Result) float64 { return x.Bound })
 	both("alloc_mb", 1, func(x *Result) float64 { return x.AllocMB })
 	both("unplaced", 0, func(x *Result) float64 { return float64(x.Unplaced) })
-	parts = append(parts, "tenon_valid="+valid(r.Tenon), "peer_valid="+valid(r.Peer), fmt.Sprintf("peer_cut=%t", r.Peer != nil && r.Peer.Cut))
+	parts = append(parts, "tenon_valid="+valid(r.Tenon), "peer_valid="+valid(r.Peer), fmt.Sprintf("peer_cut=%t",
+		r.Peer != nil && r.Peer.Cut))
 	add("tenon_place_s", r.Tenon, 4, func(x *Result) float64 { return x.CoreSeconds })
 	both("cpu_s", 4, func(x *Result) float64 { return x.CPUSeconds })
 	parts = append(parts, "cheaper_pct="+optional(r.Cheaper()), "above_bound_pct="+optional(r.AboveBound()))

@@ -63,13 +63,16 @@ func Judge(rows []*Row) []Verdict {
 // speed is how fast the large and the diverse are solved.
 func speed(r *Row) []Verdict {
 	var out []Verdict
-	want := map[string]float64{"diverse-1000": smallSpeedup, "diverse-5000": smallSpeedup, "diverse-20000": largeSpeedup}[r.Workload]
+	want := map[string]float64{"diverse-1000": smallSpeedup, "diverse-5000": smallSpeedup,
+		"diverse-20000": largeSpeedup}[r.Workload]
 	if times, known := r.Speedup(); known && want > 0 {
-		out = append(out, Verdict{r.Workload + "-speedup", times >= want, fmt.Sprintf("at least %.0f times the peer's pods per second", want), fmt.Sprintf("%.1f times", times)})
+		out = append(out, Verdict{r.Workload + "-speedup", times >= want, fmt.Sprintf("at least %.0f times the "+
+			"peer's pods per second", want), fmt.Sprintf("%.1f times", times)})
 	}
 	if r.Workload == "fleet-100000" && r.Tenon != nil {
 		out = append(out, Verdict{r.Workload + "-size", r.Tenon.Seconds < fleetSeconds && r.Tenon.AllocMB < fleetMB,
-			fmt.Sprintf("under %d s and %d MB", fleetSeconds, fleetMB), fmt.Sprintf("%.2f s and %.0f MB", r.Tenon.Seconds, r.Tenon.AllocMB)})
+			fmt.Sprintf("under %d s and %d MB", fleetSeconds, fleetMB), fmt.Sprintf("%.2f s and %.0f MB",
+				r.Tenon.Seconds, r.Tenon.AllocMB)})
 	}
 	return out
 }
@@ -86,11 +89,13 @@ func answers(r *Row) []Verdict {
 func prices(r *Row) []Verdict {
 	var out []Verdict
 	if percent, known := r.Cheaper(); known {
-		out = append(out, Verdict{r.Workload + "-price", percent >= -rounding && r.Tenon.Unplaced <= r.Peer.Unplaced, "no dearer than the peer, and no more pods unplaced",
+		out = append(out, Verdict{r.Workload + "-price", percent >= -rounding && r.Tenon.Unplaced <= r.Peer.Unplaced,
+			"no dearer than the peer, and no more pods unplaced",
 			fmt.Sprintf("%.2f %% cheaper, %d unplaced (peer %d)", percent, r.Tenon.Unplaced, r.Peer.Unplaced)})
 	}
 	if percent, known := r.AboveBound(); known && r.Pods >= boundPods && slices.Contains(packed(), r.Workload) {
-		out = append(out, Verdict{r.Workload + "-bound", percent <= boundGap, fmt.Sprintf("within %.0f %% of the lower bound", boundGap), fmt.Sprintf("%.2f %% above", percent)})
+		out = append(out, Verdict{r.Workload + "-bound", percent <= boundGap,
+			fmt.Sprintf("within %.0f %% of the lower bound", boundGap), fmt.Sprintf("%.2f %% above", percent)})
 	}
 	return out
 }
@@ -101,7 +106,8 @@ func wishes(r *Row) []Verdict {
 		return nil
 	}
 	return []Verdict{{r.Workload + "-nodes", float64(r.Tenon.Nodes) <= extraNodes*float64(r.TenonIgnored.Nodes),
-		fmt.Sprintf("at most %.0f %% more nodes than with preferences ignored", 100*(extraNodes-1)), fmt.Sprintf("%d nodes, %d with preferences ignored", r.Tenon.Nodes, r.TenonIgnored.Nodes)}}
+		fmt.Sprintf("at most %.0f %% more nodes than with preferences ignored", 100*(extraNodes-1)),
+		fmt.Sprintf("%d nodes, %d with preferences ignored", r.Tenon.Nodes, r.TenonIgnored.Nodes)}}
 }
 
 // linear is that the time grows no faster than the number of pods.
@@ -124,14 +130,15 @@ func linear(rows []*Row) []Verdict {
 			continue
 		}
 		each := func(r *Row) float64 { return 1e6 * r.Tenon.Seconds / float64(r.Pods) }
-		out = append(out, Verdict{family + "growth", each(last) <= growth*each(least), "no more time for each pod as pods grow in number",
+		out = append(out, Verdict{family + "growth", each(last) <= growth*each(least), "no more time for each pod as " +
+			"pods grow in number",
 			fmt.Sprintf("%.2f µs a pod at %d, %.2f µs at %d", each(least), least.Pods, each(last), last.Pods)})
 	}
 	return out
 }
 
-// together is what all workloads about price come to, once there is one of each sort. Those that the peer did not finish are
-// left out of the sum.
+// together is what all workloads about price come to, once there is one of each sort. Those that the peer did not
+// finish are left out of the sum.
 func together(rows []*Row) []Verdict {
 	var ours, theirs, sum float64
 	var names []string
@@ -151,5 +158,6 @@ func together(rows []*Row) []Verdict {
 	}
 	percent := 100 * (theirs - ours) / theirs
 	return []Verdict{{"together-price", percent >= cheaper, fmt.Sprintf("at least %.0f %% cheaper in all", cheaper),
-		fmt.Sprintf("%.2f %% of the sum, %.2f %% on average, over %s", percent, sum/float64(len(names)), strings.Join(names, ", "))}}
+		fmt.Sprintf("%.2f %% of the sum, %.2f %% on average, over %s", percent, sum/float64(len(names)),
+			strings.Join(names, ", "))}}
 }

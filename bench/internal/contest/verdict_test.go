@@ -37,21 +37,39 @@ func TestVerdicts(t *testing.T) {
 		{"too slow", []*Row{row("diverse-5000", 5000, slow(10.1))}, "diverse-5000-speedup", false},
 		{"too slow for many", []*Row{row("diverse-20000", 20000, slow(2.6))}, "diverse-20000-speedup", false},
 		{"small enough", []*Row{row("fleet-100000", 100000, nil)}, "fleet-100000-size", true},
-		{"too much memory", []*Row{row("fleet-100000", 100000, func(r *Row) { r.Tenon.AllocMB = 501 })}, "fleet-100000-size", false},
+		{"too much memory", []*Row{row("fleet-100000", 100000, func(r *Row) {
+			r.Tenon.AllocMB = 501
+		})}, "fleet-100000-size", false},
 		{"cheaper", []*Row{row("many-pools", 3000, nil)}, "many-pools-price", true},
 		{"dearer", []*Row{row("many-pools", 3000, func(r *Row) { r.Tenon.Cost = 100.1 })}, "many-pools-price", false},
-		{"more unplaced", []*Row{row("many-pools", 3000, func(r *Row) { r.Tenon.Unplaced = 1 })}, "many-pools-price", false},
-		{"dearer for more pods", []*Row{row("limits-bound", 3000, func(r *Row) { r.Tenon.Cost, r.Tenon.PlacedMilli, r.Peer.Unplaced = 190, 2000, 9 })}, "limits-bound-price", true},
+		{"more unplaced", []*Row{row("many-pools", 3000, func(r *Row) {
+			r.Tenon.Unplaced = 1
+		})}, "many-pools-price", false},
+		{"dearer for more pods", []*Row{row("limits-bound", 3000, func(r *Row) {
+			r.Tenon.Cost, r.Tenon.PlacedMilli, r.Peer.Unplaced = 190, 2000, 9
+		})}, "limits-bound-price", true},
 		{"near the bound", []*Row{row("cpu-heavy", 2500, nil)}, "cpu-heavy-bound", true},
-		{"far from the bound", []*Row{row("cpu-heavy", 2500, func(r *Row) { r.Tenon.Bound = 80 })}, "cpu-heavy-bound", false},
-		{"wrong", []*Row{row("cpu-heavy", 2500, func(r *Row) { r.Tenon.Problems = []string{"x"} })}, "cpu-heavy-valid", false},
-		{"few more nodes for wishes", []*Row{row("preferences-4000", 4000, func(r *Row) { r.TenonIgnored = &Result{Nodes: 10} })}, "preferences-4000-nodes", true},
-		{"many more nodes for wishes", []*Row{row("preferences-4000", 4000, func(r *Row) { r.TenonIgnored = &Result{Nodes: 9} })}, "preferences-4000-nodes", false},
-		{"linear", []*Row{row("fleet-2000", 2000, slow(0.1)), row("fleet-20000", 20000, slow(1.1))}, "fleet-growth", true},
-		{"worse than linear", []*Row{row("fleet-2000", 2000, slow(0.1)), row("fleet-20000", 20000, slow(1.3))}, "fleet-growth", false},
+		{"far from the bound", []*Row{row("cpu-heavy", 2500, func(r *Row) {
+			r.Tenon.Bound = 80
+		})}, "cpu-heavy-bound", false},
+		{"wrong", []*Row{row("cpu-heavy", 2500, func(r *Row) {
+			r.Tenon.Problems = []string{"x"}
+		})}, "cpu-heavy-valid", false},
+		{"few more nodes for wishes", []*Row{row("preferences-4000", 4000, func(r *Row) {
+			r.TenonIgnored = &Result{Nodes: 10}
+		})}, "preferences-4000-nodes", true},
+		{"many more nodes for wishes", []*Row{row("preferences-4000", 4000, func(r *Row) {
+			r.TenonIgnored = &Result{Nodes: 9}
+		})}, "preferences-4000-nodes", false},
+		{"linear", []*Row{row("fleet-2000", 2000, slow(0.1)), row("fleet-20000", 20000, slow(1.1))},
+			"fleet-growth", true},
+		{"worse than linear", []*Row{row("fleet-2000", 2000, slow(0.1)), row("fleet-20000", 20000, slow(1.3))},
+			"fleet-growth", false},
 		{"cheaper in all", sorts(func(r *Row) { r.Tenon.Cost = 110 }), "together-price", true},
 		{"hardly cheaper in all", sorts(func(r *Row) { r.Tenon.Cost = 110.1 }), "together-price", false},
-		{"the unfinished does not count", sorts(func(r *Row) { r.Tenon.Cost, r.Peer.Cut = 200, true }), "together-price", true},
+		{"the unfinished does not count", sorts(func(r *Row) {
+			r.Tenon.Cost, r.Peer.Cut = 200, true
+		}), "together-price", true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,7 +26,8 @@ type Contestant struct {
 	flags []string
 }
 
-// Elected has the contestant act only while it holds the lease in the namespace, as in a cluster that has several candidates.
+// Elected has the contestant act only while it holds the lease in the namespace, as in a cluster that has several
+// candidates.
 func (c Contestant) Elected(namespace string) Contestant {
 	c.flags = []string{"--disable-leader-election=false", "--leader-election-namespace=" + namespace}
 	return c
@@ -47,8 +48,8 @@ func (c Contestant) Start(kubeconfig, logLevel, log string) (*process.Process, e
 	})
 }
 
-// Tenon is this repository's controller, with the peer's instance types. It can always be profiled: serving profiles costs
-// nothing until somebody asks for one.
+// Tenon is this repository's controller, with the peer's instance types. It can always be profiled: serving profiles
+// costs nothing until somebody asks for one.
 func Tenon(binary, crds, instanceTypes string) (Contestant, error) {
 	files, err := filepath.Glob(filepath.Join(crds, "*.yaml"))
 	if err != nil || len(files) == 0 {

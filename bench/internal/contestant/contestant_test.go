@@ -27,7 +27,8 @@ func TestTenonIsTold(t *testing.T) {
 }
 
 func TestTenonNeedsItsDefinitions(t *testing.T) {
-	if _, err := Tenon("/bin/tenon", t.TempDir(), "/types.json"); err == nil || !strings.Contains(err.Error(), "run in the folder bench") {
+	if _, err := Tenon("/bin/tenon", t.TempDir(), "/types.json"); err == nil || !strings.Contains(err.Error(),
+		"run in the folder bench") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -35,7 +36,8 @@ func TestTenonNeedsItsDefinitions(t *testing.T) {
 func TestPeerIsTold(t *testing.T) {
 	c := Peer("/bin/peer", Module{Dir: "/cache/peer"})
 	got := c.env("/kubeconfig", 7, 8)
-	for _, want := range []string{"KUBECONFIG=/kubeconfig", "METRICS_PORT=7", "HEALTH_PROBE_PORT=8", "DISABLE_LEADER_ELECTION=true",
+	for _, want := range []string{"KUBECONFIG=/kubeconfig", "METRICS_PORT=7", "HEALTH_PROBE_PORT=8",
+		"DISABLE_LEADER_ELECTION=true",
 		"SYSTEM_NAMESPACE=kube-system"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is missing in %v", want, got)
@@ -49,7 +51,8 @@ func TestPeerIsTold(t *testing.T) {
 // A contestant that is elected has flags of its own; the one that it was made from has none.
 func TestElected(t *testing.T) {
 	alone := Peer("/bin/peer", Module{Dir: "/cache/peer"})
-	if got, want := alone.Elected("kube-system").flags, []string{"--disable-leader-election=false", "--leader-election-namespace=kube-system"}; !slices.Equal(got, want) {
+	if got, want := alone.Elected("kube-system").flags, []string{"--disable-leader-election=false",
+		"--leader-election-namespace=kube-system"}; !slices.Equal(got, want) {
 		t.Errorf("flags %v, want %v", got, want)
 	}
 	if len(alone.flags) > 0 {
@@ -69,7 +72,8 @@ func TestPinNamesThePeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(content), "\ntool "+peerPackage+"\n") || !strings.Contains(string(content), peerModule+" v") {
+	if !strings.Contains(string(content), "\ntool "+peerPackage+"\n") || !strings.Contains(string(content),
+		peerModule+" v") {
 		t.Errorf("peer/go.mod does not pin %s", peerPackage)
 	}
 }

@@ -33,7 +33,8 @@ type Module struct {
 // FindPeer downloads the peer's source, of the version that the module in folder pin names.
 func FindPeer(ctx context.Context, pin string) (Module, error) {
 	if _, err := os.Stat(filepath.Join(pin, "go.mod")); err != nil {
-		return Module{}, fmt.Errorf("no go.mod in %s, which names the peer's version: run in the folder bench of a clone", pin)
+		return Module{}, fmt.Errorf("no go.mod in %s, which names the peer's version: run in the folder bench of a "+
+			"clone", pin)
 	}
 	output, err := goCommand(ctx, pin, io.Discard, "mod", "download", "-json", peerModule)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package ours runs Tenon's engine on a workload: from API objects, through ingest, to a placement.
 //
-// What is timed is more than what the peer is timed for: every node and pod, the running ones included, is told to an empty
-// book and converted; then a snapshot is taken and placed. Only pools and the conversion of the catalog are ready before
-// the clock starts, as the peer's are.
+// What is timed is more than what the peer is timed for: every node and pod, the running ones included, is told to an
+// empty book and converted; then a snapshot is taken and placed. Only pools and the conversion of the catalog are ready
+// before the clock starts, as the peer's are.
 package ours
 
 import (
@@ -121,7 +121,8 @@ func (r *run) Outcome() outcome.Outcome {
 		b := &r.placement.Bins[i]
 		n := outcome.Node{
 			Pool: b.Pool.Name, Types: b.Types,
-			Zones: allowed(b.Requirements, cluster.ZoneLabel, zones), Terms: allowed(b.Requirements, cluster.CapacityTypeLabel, terms),
+			Zones: allowed(b.Requirements, cluster.ZoneLabel, zones), Terms: allowed(b.Requirements,
+				cluster.CapacityTypeLabel, terms),
 		}
 		for _, p := range b.Pods {
 			n.Pods = append(n.Pods, p.UID)
@@ -141,7 +142,9 @@ func (r *run) Outcome() outcome.Outcome {
 func allowed(set require.Set, key string, values []string) []string {
 	var out []string
 	for _, value := range values {
-		ruledOut := slices.ContainsFunc(set, func(e require.Entry) bool { return e.Key == key && !e.Values.Matches(value, true) })
+		ruledOut := slices.ContainsFunc(set, func(e require.Entry) bool {
+			return e.Key == key && !e.Values.Matches(value, true)
+		})
 		if !ruledOut {
 			out = append(out, value)
 		}

@@ -39,7 +39,8 @@ func TestPlacementIsValid(t *testing.T) {
 		if !a.Valid() || a.Nodes == 0 || a.Cost <= 0 {
 			t.Errorf("%s: %d nodes for $%.2f: %v", name, a.Nodes, a.Cost, a.Problems)
 		}
-		if fits := name != "limits-bound"; fits && a.Unplaced > 0 || !fits && (a.Unplaced < len(w.Pods)/4 || a.Unplaced > 3*len(w.Pods)/4) {
+		if fits := name != "limits-bound"; fits && a.Unplaced > 0 || !fits && (a.Unplaced < len(w.Pods)/4 ||
+			a.Unplaced > 3*len(w.Pods)/4) {
 			t.Errorf("%s: %d of %d pods are unplaced", name, a.Unplaced, len(w.Pods))
 		}
 	}

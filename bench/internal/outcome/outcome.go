@@ -1,6 +1,6 @@
 // Package outcome is what a solver has come to, in words that fit every solver: which pods go where, and what each new
-// node may become. It makes out the bill and checks that the answer is one: a fast solver whose pods don't fit, or whose
-// rules don't hold, has won nothing.
+// node may become. It makes out the bill and checks that the answer is one: a fast solver whose pods don't fit, or
+// whose rules don't hold, has won nothing.
 //
 // It is pure, and knows neither Tenon nor its peer.
 package outcome
@@ -52,13 +52,14 @@ func (a *Account) Valid() bool { return len(a.Problems) == 0 }
 // maxProblems is how many are told: the first few say it all.
 const maxProblems = 10
 
-// Audit makes out the bill and checks the answer. A solver that was cut off is not blamed for pods that it had no time to
-// look at.
+// Audit makes out the bill and checks the answer. A solver that was cut off is not blamed for pods that it had no time
+// to look at.
 func Audit(w *workload.Workload, o *Outcome, cut bool) Account {
 	c := &audit{
 		w: w, pods: make(map[string]*corev1.Pod, len(w.Pods)), seen: make(map[string]int, len(w.Pods)),
 		types: make(map[string]*cloudprovider.InstanceType, len(w.Types)), room: make(map[string]amounts, len(w.Types)),
-		pools: make(map[string]*v1.NodePool, len(w.Pools)), bought: make(map[string]amounts), by: make(map[string][]guest),
+		pools: make(map[string]*v1.NodePool, len(w.Pools)), bought: make(map[string]amounts),
+		by: make(map[string][]guest),
 	}
 	for _, p := range w.Pods {
 		c.pods[string(p.UID)] = p
@@ -163,7 +164,8 @@ func (c *audit) node(n *Node) {
 	c.bought[n.Pool].add(amountsOf(kind.Capacity))
 	c.bought[n.Pool]["nodes"] += 1000
 
-	p := place{host: fmt.Sprintf("new-%d", len(c.places)), labels: nodeLabels(pool, kind, offering), zoneOpen: len(n.Zones) != 1}
+	p := place{host: fmt.Sprintf("new-%d", len(c.places)), labels: nodeLabels(pool, kind, offering),
+		zoneOpen: len(n.Zones) != 1}
 	p.labels[corev1.LabelHostname] = p.host
 	for _, r := range pool.Spec.Template.Spec.Requirements {
 		if r.Operator == corev1.NodeSelectorOpIn && !slices.Contains(r.Values, p.labels[r.Key]) {
@@ -204,7 +206,8 @@ func (c *audit) cheapest(n *Node) (kind *cloudprovider.InstanceType, offering *c
 	return kind, offering
 }
 
-func nodeLabels(pool *v1.NodePool, kind *cloudprovider.InstanceType, offering *cloudprovider.Offering) map[string]string {
+func nodeLabels(pool *v1.NodePool, kind *cloudprovider.InstanceType,
+	offering *cloudprovider.Offering) map[string]string {
 	out := map[string]string{v1.NodePoolLabelKey: pool.Name}
 	for key, values := range kind.Labels {
 		out[key] = values[0]

@@ -87,7 +87,8 @@ func (c *audit) rulesOf(p *corev1.Pod) []rule {
 	return out
 }
 
-// leftOpen finds selected pods on nodes that may come up in one of several zones: nobody knows whether the rule will hold.
+// leftOpen finds selected pods on nodes that may come up in one of several zones: nobody knows whether the rule will
+// hold.
 func (c *audit) leftOpen(r rule) bool {
 	for _, g := range c.by[r.label] {
 		if c.places[g.place].zoneOpen {
@@ -133,7 +134,8 @@ func (c *audit) checkSpread(r rule, owner *corev1.Pod) {
 	}
 }
 
-// checkTogether checks that pods have come only to where others of their kind were or, if there were none, to one domain.
+// checkTogether checks that pods have come only to where others of their kind were or, if there were none, to one
+// domain.
 func (c *audit) checkTogether(r rule) {
 	all, came := c.count(r)
 	before := false

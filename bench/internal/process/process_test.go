@@ -11,7 +11,8 @@ import (
 
 func start(t *testing.T, script string) *Process {
 	t.Helper()
-	p, err := Start(Spec{Name: "the child", Command: []string{"/bin/sh", "-c", script}, Log: filepath.Join(t.TempDir(), "log")})
+	p, err := Start(Spec{Name: "the child", Command: []string{"/bin/sh", "-c", script},
+		Log: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func TestStartKeepsTheUsersSettingsOut(t *testing.T) {
 
 func TestLastLine(t *testing.T) {
 	cases := []struct{ log, want string }{
-		{"", ""}, {"\n\n", ""}, {"a\nb\n\n", ": b"}, {strings.Repeat("x", 400), ": " + strings.Repeat("x", 300) + "..."},
+		{"", ""}, {"\n\n", ""}, {"a\nb\n\n", ": b"}, {strings.Repeat("x", 400), ": " + strings.Repeat("x",
+			300) + "..."},
 	}
 	for _, c := range cases {
 		if got := lastLine([]byte(c.log)); got != c.want {

@@ -33,7 +33,8 @@ func TestCPUSeconds(t *testing.T) {
 		fails      bool
 	}{
 		{"plain", "7 (tenon) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 9 9 20 0 1 0 100 0 0", 3, false},
-		{"a name with spaces and parentheses", "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 100 25 9 9 20 0", 1.25, false},
+		{"a name with spaces and parentheses", "7 (a) b (c) S 1 7 7 0 -1 4194560 100 0 0 0 100 25 9 9 20 0",
+			1.25, false},
 		{"cut off", "7 (tenon) S 1 7", 0, true},
 		{"no name", "7 S 1 7 7 0 -1 4194560 100 0 0 0 250 50", 0, true},
 		{"no number", "7 (tenon) S 1 7 7 0 -1 4194560 100 0 0 0 x 50 9", 0, true},
@@ -53,7 +54,8 @@ func TestUsageOfThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Megabytes < 1 || u.PeakMegabytes < u.Megabytes || u.PeakMegabytes > 10_000 || u.CPUSeconds < 0 || u.CPUSeconds > 1000 {
+	if u.Megabytes < 1 || u.PeakMegabytes < u.Megabytes || u.PeakMegabytes > 10_000 || u.CPUSeconds < 0 ||
+		u.CPUSeconds > 1000 {
 		t.Errorf("not believable for a test: %+v", u)
 	}
 }

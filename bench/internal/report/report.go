@@ -159,7 +159,8 @@ func (s *Scenario) Line() string {
 	both("cpu_s", 2, cpu)
 	switch s.Kind {
 	case Up:
-		out = append(out, "base_s="+s.number(Base, 2, seconds), "tenon_x_base="+s.ratio(Tenon, Base), "peer_x_base="+s.ratio(Peer, Base))
+		out = append(out, "base_s="+s.number(Base, 2, seconds), "tenon_x_base="+s.ratio(Tenon, Base), "peer_x_base="+
+			s.ratio(Peer, Base))
 		both("nodes", 0, nodes)
 		both("cost", 3, cost)
 		both("peak_mb", 1, peak)

@@ -69,9 +69,9 @@ func (w *Workload) Domains() (zones, terms []string) {
 	return slices.Sorted(maps.Keys(z)), slices.Sorted(maps.Keys(c))
 }
 
-// usualPool is a pool as people have them and as the peer's documentation suggests: spot and on-demand, any architecture,
-// the families c, m and r. Without the last, a solver that fills the largest machine it finds would end up on ones with
-// terabytes of memory, and be easy to beat.
+// usualPool is a pool as people have them and as the peer's documentation suggests: spot and on-demand, any
+// architecture, the families c, m and r. Without the last, a solver that fills the largest machine it finds would end
+// up on ones with terabytes of memory, and be easy to beat.
 func usualPool(name string, types []*cloudprovider.InstanceType) *v1.NodePool {
 	return familyPool(name, familiesOf(types, "cmr")...)
 }
@@ -90,7 +90,8 @@ func pool(name string, requirements ...v1.NodeSelectorRequirementWithMinValues) 
 	p.Name = name
 	p.UID = uid("pool", name)
 	p.Generation = 1
-	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind, Name: NodeClass}
+	p.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind,
+		Name: NodeClass}
 	p.Spec.Template.Spec.Requirements = requirements
 	return p
 }

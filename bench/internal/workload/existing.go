@@ -17,9 +17,9 @@ const (
 	existingDeployments = 500
 )
 
-// existing draws a cluster that runs: 2,000 nodes with 20 pods each, of 500 deployments, all of which now want a few more
-// pods. About half of those find room. Of ten deployments six are plain, two are spread over the zones, one keeps its pods
-// on hosts of their own and one keeps to zones where it is already.
+// existing draws a cluster that runs: 2,000 nodes with 20 pods each, of 500 deployments, all of which now want a few
+// more pods. About half of those find room. Of ten deployments six are plain, two are spread over the zones, one keeps
+// its pods on hosts of their own and one keeps to zones where it is already.
 //
 // Four nodes in a row stand in the four zones and run the same twenty deployments, so every deployment is even over the
 // zones and has at most one pod on a node: the rules hold before the pending pods come.
@@ -92,6 +92,7 @@ func host(i int, t *cloudprovider.InstanceType) *corev1.Node {
 	n.Spec.ProviderID = "example://" + n.Name
 	n.Status.Capacity, n.Status.Allocatable = t.Capacity.DeepCopy(), t.Allocatable()
 	n.Status.Allocatable[corev1.ResourcePods] = *resource.NewQuantity(t.Capacity.Pods().Value(), resource.DecimalSI)
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: epoch()}}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+		LastTransitionTime: epoch()}}
 	return n
 }

@@ -13,8 +13,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// shape says how the requests of deployments are distributed: CPU around a median, with a long tail, and memory for each
-// core likewise.
+// shape says how the requests of deployments are distributed: CPU around a median, with a long tail, and memory for
+// each core likewise.
 type shape struct {
 	milli, milliSpread   float64 // median, and the standard deviation of its logarithm
 	perCore, coreSpread  float64 // MiB for each core
@@ -64,17 +64,20 @@ func fleet(w *Workload, r *rand.Rand, n int) { deployments(w, r, n, web(), nil) 
 
 // memoryHeavy draws caches and databases: 6 to 30 GiB for each core.
 func memoryHeavy(w *Workload, r *rand.Rand, n int) {
-	deployments(w, r, n, shape{milli: 500, milliSpread: 0.9, perCore: 13 << 10, coreSpread: 0.5, leastMilli: 50, maxMilli: 8000}, nil)
+	deployments(w, r, n, shape{milli: 500, milliSpread: 0.9, perCore: 13 << 10, coreSpread: 0.5, leastMilli: 50,
+		maxMilli: 8000}, nil)
 }
 
 // cpuHeavy draws encoders and builds: less than a GiB for each core.
 func cpuHeavy(w *Workload, r *rand.Rand, n int) {
-	deployments(w, r, n, shape{milli: 1500, milliSpread: 0.8, perCore: 700, coreSpread: 0.4, leastMilli: 100, maxMilli: 16000}, nil)
+	deployments(w, r, n, shape{milli: 1500, milliSpread: 0.8, perCore: 700, coreSpread: 0.4, leastMilli: 100,
+		maxMilli: 16000}, nil)
 }
 
 const gpu = "nvidia.com/gpu"
 
-// gpuMix draws a fleet in which a fifth of the deployments ask for GPUs, for which there is a pool that keeps others out.
+// gpuMix draws a fleet in which a fifth of the deployments ask for GPUs, for which there is a pool that keeps others
+// out.
 func gpuMix(w *Workload, r *rand.Rand, n int) {
 	gpus := familyPool("gpu", familiesOf(w.Types, "gp")...)
 	gpus.Spec.Template.Spec.Taints = []v1.Taint{{Key: gpu, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
@@ -105,8 +108,9 @@ func armOrAMD(w *Workload, r *rand.Rand, n int) {
 	})
 }
 
-// limitsBound draws a fleet of which half fits into the pool's limit: a third of the deployments come first if there is not
-// enough for all, and the limit has the cores that half of the pods ask for if the important ones are counted first.
+// limitsBound draws a fleet of which half fits into the pool's limit: a third of the deployments come first if there is
+// not enough for all, and the limit has the cores that half of the pods ask for if the important ones are counted
+// first.
 func limitsBound(w *Workload, r *rand.Rand, n int) {
 	high := int32(1000)
 	even := shape{milli: 500, milliSpread: 0.4, perCore: 3 << 10, coreSpread: 0.6, leastMilli: 100, maxMilli: 2000}
@@ -121,7 +125,8 @@ func limitsBound(w *Workload, r *rand.Rand, n int) {
 	for _, p := range order[:n/2] {
 		milli += p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 	}
-	w.Pools[0].Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(milli/1000, resource.DecimalSI)}
+	w.Pools[0].Spec.Limits = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(milli/1000,
+		resource.DecimalSI)}
 }
 
 func priority(p *corev1.Pod) int32 {

@@ -36,7 +36,8 @@ type template struct {
 func (t *template) pending(number int) *corev1.Pod {
 	p := t.pod(number)
 	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: epoch(),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+		LastTransitionTime: epoch(),
 	}}}
 	return p
 }
@@ -69,7 +70,8 @@ func (t *template) pod(number int) *corev1.Pod {
 			}},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "main", Image: "example.com/" + t.app, Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
+			Name: "main", Image: "example.com/" + t.app, Resources: corev1.ResourceRequirements{Requests: requests,
+				Limits: limits},
 		}}},
 	}
 	maps.Copy(p.Labels, t.labels)
@@ -85,7 +87,8 @@ func selecting(key, value string) *metav1.LabelSelector {
 }
 
 // spread keeps the selected pods even over the domains of a key.
-func spread(topology string, selector *metav1.LabelSelector, otherwise corev1.UnsatisfiableConstraintAction) func(*corev1.PodSpec) {
+func spread(topology string, selector *metav1.LabelSelector, otherwise corev1.UnsatisfiableConstraintAction) func(
+	*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) {
 		s.TopologySpreadConstraints = append(s.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
 			MaxSkew: 1, TopologyKey: topology, WhenUnsatisfiable: otherwise, LabelSelector: selector,

@@ -38,7 +38,8 @@ func manyPools(w *Workload, r *rand.Rand, n int) {
 		}
 		w.Pools = append(w.Pools, pool(fmt.Sprintf("shared-%02d", i),
 			in(v1.CapacityTypeLabelKey, terms...),
-			in(kwokv1alpha1.InstanceFamilyLabelKey, names[2*i%len(names)], names[(2*i+1)%len(names)], names[(3*i+11)%len(names)])))
+			in(kwokv1alpha1.InstanceFamilyLabelKey, names[2*i%len(names)], names[(2*i+1)%len(names)],
+				names[(3*i+11)%len(names)])))
 	}
 	deployments(w, r, n, web(), func(i int, t *template) {
 		if i%3 == 0 {

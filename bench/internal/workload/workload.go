@@ -1,5 +1,6 @@
 // Package workload makes the work that solvers are given: pods, pools, a catalog and, in one case, a cluster that runs
-// already. Everything is drawn from a seeded generator, so that each run of the benchmark, on any machine, asks the same.
+// already. Everything is drawn from a seeded generator, so that each run of the benchmark, on any machine, asks the
+// same.
 //
 // It is pure: the catalog is the one that is embedded in the repository, and nothing else is read.
 package workload

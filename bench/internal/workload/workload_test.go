@@ -67,7 +67,8 @@ func TestDiverseIsAFifthOfEach(t *testing.T) {
 			count["plain"]++
 		}
 	}
-	want := map[string]int{"spread " + corev1.LabelTopologyZone: 200, "spread " + corev1.LabelHostname: 200, "together": 200, "apart": 200, "plain": 200}
+	want := map[string]int{"spread " + corev1.LabelTopologyZone: 200, "spread " + corev1.LabelHostname: 200,
+		"together": 200, "apart": 200, "plain": 200}
 	if !reflect.DeepEqual(count, want) {
 		t.Errorf("got %v, want %v", count, want)
 	}
@@ -120,7 +121,8 @@ func TestExistingClusterIsFullButNotBeyond(t *testing.T) {
 		wanted += p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 	}
 	if free < wanted/5 || free > wanted {
-		t.Errorf("%d thousandths of cores are free and %d are wanted: some pods should find room and some not", free, wanted)
+		t.Errorf("%d thousandths of cores are free and %d are wanted: some pods should find room and some not",
+			free, wanted)
 	}
 }
 

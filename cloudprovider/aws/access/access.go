@@ -1,6 +1,7 @@
 // Package access is the way to AWS: under which addresses its services are asked, and what is counted of the calls.
 //
-// It is public, is used by whoever puts the provider together, and touches the environment and the files that the SDK reads.
+// It is public, is used by whoever puts the provider together, and touches the environment and the files that the SDK
+// reads.
 package access
 
 import (
@@ -12,10 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// Load is the SDK's LoadDefaultConfig, but for one thing: a role is taken on (IRSA, or a profile with a role) at the endpoint
-// that holds for all services, too. The SDK makes its client of STS before it reads AWS_ENDPOINT_URL and endpoint_url, and
-// so asks the public one, which a closed network can't reach. What is said of STS alone (AWS_ENDPOINT_URL_STS) comes first, as it
-// does everywhere, and nothing that is configured counts under AWS_IGNORE_CONFIGURED_ENDPOINT_URLS.
+// Load is the SDK's LoadDefaultConfig, but for one thing: a role is taken on (IRSA, or a profile with a role) at the
+// endpoint that holds for all services, too. The SDK makes its client of STS before it reads AWS_ENDPOINT_URL and
+// endpoint_url, and so asks the public one, which a closed network can't reach. What is said of STS alone
+// (AWS_ENDPOINT_URL_STS) comes first, as it does everywhere, and nothing that is configured counts under
+// AWS_IGNORE_CONFIGURED_ENDPOINT_URLS.
 func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.Config, error) {
 	at := &address{}
 	loaded, err := config.LoadDefaultConfig(ctx, append(options,
@@ -33,7 +35,8 @@ func Load(ctx context.Context, options ...func(*config.LoadOptions) error) (aws.
 	return loaded, err
 }
 
-// address is where all services are that have none of their own; nil if nobody has said so. It is known before the first call.
+// address is where all services are that have none of their own; nil if nobody has said so. It is known before the
+// first call.
 type address struct{ url *string }
 
 // follow lets a call go there, unless STS has an endpoint of its own.
@@ -48,7 +51,8 @@ type webIdentity struct {
 	at   *address
 }
 
-func (w webIdentity) AssumeRoleWithWebIdentity(ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput, options ...func(*sts.Options)) (*sts.AssumeRoleWithWebIdentityOutput, error) {
+func (w webIdentity) AssumeRoleWithWebIdentity(ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput,
+	options ...func(*sts.Options)) (*sts.AssumeRoleWithWebIdentityOutput, error) {
 	return w.next.AssumeRoleWithWebIdentity(ctx, in, append(options, w.at.follow)...)
 }
 
@@ -57,6 +61,7 @@ type role struct {
 	at   *address
 }
 
-func (r role) AssumeRole(ctx context.Context, in *sts.AssumeRoleInput, options ...func(*sts.Options)) (*sts.AssumeRoleOutput, error) {
+func (r role) AssumeRole(ctx context.Context, in *sts.AssumeRoleInput,
+	options ...func(*sts.Options)) (*sts.AssumeRoleOutput, error) {
 	return r.next.AssumeRole(ctx, in, append(options, r.at.follow)...)
 }

@@ -43,7 +43,8 @@ func inside(t *testing.T, env map[string]string) {
 		}
 	}
 	none := filepath.Join(t.TempDir(), "none")
-	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none} {
+	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none} {
 		t.Setenv(name, value)
 	}
 	for name, value := range env {
@@ -73,7 +74,9 @@ func (c *closed) Do(r *http.Request) (*http.Response, error) {
 
 func load(t *testing.T, way *closed) aws.Config {
 	t.Helper()
-	conf, err := access.Load(t.Context(), config.WithHTTPClient(way), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	conf, err := access.Load(t.Context(), config.WithHTTPClient(way), config.WithRetryer(func() aws.Retryer {
+		return aws.NopRetryer{}
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +97,13 @@ func TestRolesAreTakenOnAtTheSameEndpoint(t *testing.T) {
 		all, own int
 	}{
 		{"irsa", map[string]string{"AWS_ENDPOINT_URL": allURL}, 1, 0},
-		{"irsa with an endpoint of STS", map[string]string{"AWS_ENDPOINT_URL": allURL, "AWS_ENDPOINT_URL_STS": ownURL}, 0, 1},
+		{"irsa with an endpoint of STS", map[string]string{"AWS_ENDPOINT_URL": allURL, "AWS_ENDPOINT_URL_STS": ownURL},
+			0, 1},
 		{"irsa with only an endpoint of STS", map[string]string{"AWS_ENDPOINT_URL_STS": ownURL}, 0, 1},
-		{"irsa, endpoints ignored", map[string]string{"AWS_ENDPOINT_URL": allURL, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, 0, 0},
-		{"irsa, endpoint in a file", map[string]string{"AWS_CONFIG_FILE": file(t, "[default]\nendpoint_url = "+allURL+"\n")}, 1, 0},
+		{"irsa, endpoints ignored", map[string]string{"AWS_ENDPOINT_URL": allURL,
+			"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, 0, 0},
+		{"irsa, endpoint in a file", map[string]string{"AWS_CONFIG_FILE": file(t, "[default]\nendpoint_url = "+allURL+
+			"\n")}, 1, 0},
 		{"role of a profile", map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": "", "AWS_ENDPOINT_URL": allURL,
 			"AWS_CONFIG_FILE": file(t, "[default]\nrole_arn = "+arn+"\nsource_profile = base\n"+keys)}, 1, 0},
 	} {
@@ -112,7 +118,8 @@ func TestRolesAreTakenOnAtTheSameEndpoint(t *testing.T) {
 			if len(all) != tc.all || len(own) != tc.own {
 				t.Errorf("asked %q at the one for all and %q at the one of STS", all, own)
 			}
-			if public := tc.all+tc.own == 0; public != (len(way.asked) > 0) || public != (err != nil) || !public && got.AccessKeyID != "KEY" {
+			if public := tc.all+tc.own == 0; public != (len(way.asked) > 0) || public != (err != nil) || !public &&
+				got.AccessKeyID != "KEY" {
 				t.Errorf("got %q, %v, after %q", got.AccessKeyID, err, way.asked)
 			}
 		})
@@ -124,12 +131,14 @@ func TestNoWayToSTS(t *testing.T) {
 	inside(t, map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": file(t, "token"), "AWS_ROLE_ARN": arn})
 	_, raw := ec2.NewFromConfig(load(t, &closed{})).DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
 	err := fault.Explain("finding subnets", raw)
-	for _, want := range []string{"sts:AssumeRoleWithWebIdentity", "no such host", "STS can't be reached", "VPC endpoint for STS", "AWS_ENDPOINT_URL_STS"} {
+	for _, want := range []string{"sts:AssumeRoleWithWebIdentity", "no such host", "STS can't be reached",
+		"VPC endpoint for STS", "AWS_ENDPOINT_URL_STS"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}
 	}
-	if cloudprovider.IsUnauthorized(err) || fault.LacksCredentials(err) || strings.Contains(err.Error(), "give the controller credentials") {
+	if cloudprovider.IsUnauthorized(err) || fault.LacksCredentials(err) || strings.Contains(err.Error(),
+		"give the controller credentials") {
 		t.Errorf("nobody has refused us: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Count counts and times calls to AWS: what it returns is one of the APIOptions of the SDK's configuration. A request is what
-// somebody wanted; it has one attempt, and more if it is tried again.
+// Count counts and times calls to AWS: what it returns is one of the APIOptions of the SDK's configuration. A request
+// is what somebody wanted; it has one attempt, and more if it is tried again.
 func Count(registry prometheus.Registerer, now func() time.Time) (func(*middleware.Stack) error, error) {
 	labels := []string{"service", "action", "code"}
 	counter := func(name, help string) *prometheus.CounterVec {
@@ -26,12 +26,16 @@ func Count(registry prometheus.Registerer, now func() time.Time) (func(*middlewa
 	}
 	times := prometheus.ExponentialBuckets(0.005, 2, 15)
 	c := &counts{
-		now:        now,
-		total:      counter("aws_sdk_go_request_total", "Requests to AWS, by the status of the last answer."),
-		took:       histogram("aws_sdk_go_request_duration_seconds", "Time until a request to AWS was answered for good.", times),
-		attempts:   counter("aws_sdk_go_request_attempt_total", "Attempts of requests to AWS, by the status of the answer."),
-		attemptFor: histogram("aws_sdk_go_request_attempt_duration_seconds", "Time until an attempt was answered.", times),
-		retries:    histogram("aws_sdk_go_request_retry_count", "How often requests to AWS were tried again.", []float64{0, 1, 2, 3, 4, 5, 10}),
+		now:   now,
+		total: counter("aws_sdk_go_request_total", "Requests to AWS, by the status of the last answer."),
+		took: histogram("aws_sdk_go_request_duration_seconds", "Time until a request to AWS was answered for "+
+			"good.", times),
+		attempts: counter("aws_sdk_go_request_attempt_total", "Attempts of requests to AWS, by the status of the "+
+			"answer."),
+		attemptFor: histogram("aws_sdk_go_request_attempt_duration_seconds", "Time until an attempt was answered.",
+			times),
+		retries: histogram("aws_sdk_go_request_retry_count", "How often requests to AWS were tried again.",
+			[]float64{0, 1, 2, 3, 4, 5, 10}),
 	}
 	for _, metric := range []prometheus.Collector{c.total, c.took, c.attempts, c.attemptFor, c.retries} {
 		if err := registry.Register(metric); err != nil {
@@ -50,13 +54,16 @@ type counts struct {
 
 func (c *counts) add(stack *middleware.Stack) error {
 	return errors.Join(
-		stack.Initialize.Add(middleware.InitializeMiddlewareFunc("tenonRequests", c.request), middleware.After), // after who says which service it is
-		stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("tenonAttempts", c.attempt), (&retry.Attempt{}).ID(), middleware.After),
+		// after who says which service it is
+		stack.Initialize.Add(middleware.InitializeMiddlewareFunc("tenonRequests", c.request), middleware.After),
+		stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("tenonAttempts", c.attempt), (&retry.Attempt{}).ID(),
+			middleware.After),
 	)
 }
 
 // request is around all attempts.
-func (c *counts) request(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+func (c *counts) request(ctx context.Context, in middleware.InitializeInput,
+	next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	began := c.now()
 	out, answer, err := next.HandleInitialize(ctx, in)
 	labels := answered(ctx, answer, err)
@@ -69,7 +76,8 @@ func (c *counts) request(ctx context.Context, in middleware.InitializeInput, nex
 }
 
 // attempt is around one attempt.
-func (c *counts) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+func (c *counts) attempt(ctx context.Context, in middleware.FinalizeInput,
+	next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	began := c.now()
 	out, answer, err := next.HandleFinalize(ctx, in)
 	labels := answered(ctx, answer, err)

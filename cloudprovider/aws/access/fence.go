@@ -10,11 +10,12 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
-// Fence lets a request that changes something go out only while leads says that this replica leads. It is asked right before each
-// attempt is sent: a request may have waited for its turn, for others to join it or for its next attempt, and the process may have been
-// frozen meanwhile.
+// Fence lets a request that changes something go out only while leads says that this replica leads. It is asked right
+// before each attempt is sent: a request may have waited for its turn, for others to join it or for its next attempt,
+// and the process may have been frozen meanwhile.
 func Fence(leads func() bool) func(*middleware.Stack) error {
-	check := func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	check := func(ctx context.Context, in middleware.FinalizeInput,
+		next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 		if !reads(awsmiddleware.GetOperationName(ctx)) && !leads() {
 			return middleware.FinalizeOutput{}, middleware.Metadata{}, fault.ErrFenced
 		}

@@ -31,7 +31,8 @@ func TestFenceIsAskedBeforeEachAttempt(t *testing.T) {
 	}
 	api := ec2.NewFromConfig(config)
 	a.Faults.Add(faults.Fault{Service: "ec2", Action: "TerminateInstances", Code: "Unavailable", Status: 503, Times: 1})
-	_, err := api.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{"i-00000000000000001"}})
+	_, err := api.TerminateInstances(t.Context(),
+		&ec2.TerminateInstancesInput{InstanceIds: []string{"i-00000000000000001"}})
 	if !errors.Is(err, fault.ErrFenced) || fault.Lost(err) {
 		t.Errorf("%v, want it fenced, and nothing in doubt", err)
 	}

@@ -1,5 +1,5 @@
-// Package awscloud is what Amazon EC2 brings to the operator: its settings, its kinds and labels, and how its provider, and what works
-// behind it, are built.
+// Package awscloud is what Amazon EC2 brings to the operator: its settings, its kinds and labels, and how its provider,
+// and what works behind it, are built.
 //
 // It is public and wires: what is done at AWS is in cloudprovider/aws.
 package awscloud
@@ -60,15 +60,22 @@ func addToScheme(scheme *runtime.Scheme) error {
 // labels are those that instance types and offerings of EC2 decide, whether or not a type has them.
 func labels() operator.Labels {
 	return operator.Labels{RestrictedDomains: []string{awsv1.Group}, WellKnown: []string{
-		awsv1.InstanceCategoryLabelKey, awsv1.InstanceFamilyLabelKey, awsv1.InstanceGenerationLabelKey, awsv1.InstanceSizeLabelKey,
+		awsv1.InstanceCategoryLabelKey, awsv1.InstanceFamilyLabelKey, awsv1.InstanceGenerationLabelKey,
+		awsv1.InstanceSizeLabelKey,
 		awsv1.InstanceCapabilityFlexLabelKey, awsv1.InstanceCPULabelKey, awsv1.InstanceCPUManufacturerLabelKey,
-		awsv1.InstanceCPUSustainedClockSpeedMhzLabelKey, awsv1.InstanceMemoryLabelKey, awsv1.InstanceEBSBandwidthLabelKey,
-		awsv1.InstanceNetworkBandwidthLabelKey, awsv1.InstanceHypervisorLabelKey, awsv1.InstanceEncryptionInTransitSupportedLabelKey,
-		awsv1.InstanceLocalNVMELabelKey, awsv1.InstanceGPUNameLabelKey, awsv1.InstanceGPUManufacturerLabelKey, awsv1.InstanceGPUCountLabelKey,
-		awsv1.InstanceGPUMemoryLabelKey, awsv1.InstanceAcceleratorNameLabelKey, awsv1.InstanceAcceleratorManufacturerLabelKey,
+		awsv1.InstanceCPUSustainedClockSpeedMhzLabelKey, awsv1.InstanceMemoryLabelKey,
+		awsv1.InstanceEBSBandwidthLabelKey,
+		awsv1.InstanceNetworkBandwidthLabelKey, awsv1.InstanceHypervisorLabelKey,
+		awsv1.InstanceEncryptionInTransitSupportedLabelKey,
+		awsv1.InstanceLocalNVMELabelKey, awsv1.InstanceGPUNameLabelKey, awsv1.InstanceGPUManufacturerLabelKey,
+		awsv1.InstanceGPUCountLabelKey,
+		awsv1.InstanceGPUMemoryLabelKey, awsv1.InstanceAcceleratorNameLabelKey,
+		awsv1.InstanceAcceleratorManufacturerLabelKey,
 		awsv1.InstanceAcceleratorCountLabelKey, awsv1.InstanceTenancyLabelKey,
-		awsv1.CapacityReservationIDLabelKey, awsv1.CapacityReservationTypeLabelKey, awsv1.CapacityReservationInterruptibleLabelKey,
-		awsv1.PlacementGroupIDLabelKey, awsv1.PlacementGroupPartitionLabelKey, awsv1.ZoneIDLabelKey, awsv1.NodeClassLabelKey,
+		awsv1.CapacityReservationIDLabelKey, awsv1.CapacityReservationTypeLabelKey,
+		awsv1.CapacityReservationInterruptibleLabelKey,
+		awsv1.PlacementGroupIDLabelKey, awsv1.PlacementGroupPartitionLabelKey, awsv1.ZoneIDLabelKey,
+		awsv1.NodeClassLabelKey,
 		corev1.LabelWindowsBuild,
 	}}
 }

@@ -60,7 +60,8 @@ func clusterIdentity(ctx context.Context, host *operator.Host) (string, error) {
 	system := &metav1.PartialObjectMetadata{}
 	system.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := host.Manager.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-		return "", fmt.Errorf("finding out the cluster's identity, the UID of namespace %s: %w", metav1.NamespaceSystem, err)
+		return "", fmt.Errorf("finding out the cluster's identity, the UID of namespace %s: %w",
+			metav1.NamespaceSystem, err)
 	}
 	return string(system.UID), nil
 }
@@ -91,8 +92,8 @@ func build(ctx context.Context, s *settings, host *operator.Host) (cloudprovider
 	return provider, found.addNodeClasses(provider)
 }
 
-// sdkConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL, …), files,
-// the roles of a pod or of a machine.
+// sdkConfig is where AWS is and who we are there, as the SDK finds it: the environment (AWS_REGION, AWS_ENDPOINT_URL,
+// …), files, the roles of a pod or of a machine.
 func sdkConfig(ctx context.Context, host *operator.Host) (sdk.Config, error) {
 	conf, err := access.Load(ctx, config.WithAppID("tenon"), config.WithRetryer(func() sdk.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = awsAttempts })
@@ -104,7 +105,8 @@ func sdkConfig(ctx context.Context, host *operator.Host) (sdk.Config, error) {
 		limited, cancel := context.WithTimeout(ctx, regionPatience)
 		defer cancel()
 		if conf.Region, err = regionOfMachine(limited, conf); err != nil {
-			return sdk.Config{}, fmt.Errorf("finding the region: AWS_REGION is not set and the machine does not say; set AWS_REGION: %w", err)
+			return sdk.Config{}, fmt.Errorf("finding the region: AWS_REGION is not set and the machine does not say; "+
+				"set AWS_REGION: %w", err)
 		}
 	}
 	conf.HTTPClient = plainBodies{conf.HTTPClient}
@@ -117,9 +119,10 @@ func sdkConfig(ctx context.Context, host *operator.Host) (sdk.Config, error) {
 }
 
 func newParts(conf sdk.Config, s *settings, host *operator.Host) (*parts, error) {
-	f := &parts{settings: s, host: host, config: conf, ec2: ec2.NewFromConfig(conf), memory: machine.NewMemory(time.Now), guard: &recovery.Guard{Tell: func(c recovery.Failure) {
-		host.Failed(c.Panic, c.Stack)
-	}}}
+	f := &parts{settings: s, host: host, config: conf, ec2: ec2.NewFromConfig(conf),
+		memory: machine.NewMemory(time.Now), guard: &recovery.Guard{Tell: func(c recovery.Failure) {
+			host.Failed(c.Panic, c.Stack)
+		}}}
 	var err error
 	if f.prices, err = price.NewBook(conf.Region, time.Now); err != nil {
 		return nil, err
@@ -133,17 +136,22 @@ func newParts(conf sdk.Config, s *settings, host *operator.Host) (*parts, error)
 		return nil, err
 	}
 	f.cluster = cluster.New(cluster.Options{
-		EKS: eks.NewFromConfig(conf), Name: s.clusterName, Endpoint: s.clusterEndpoint, CABundle: s.clusterCABundle, OwnCA: ca,
-		FromEKS: s.eksControlPlane, Discovery: versions, Services: host.Manager.GetAPIReader(), Guard: f.guard, Now: time.Now,
+		EKS: eks.NewFromConfig(conf), Name: s.clusterName, Endpoint: s.clusterEndpoint, CABundle: s.clusterCABundle,
+		OwnCA:   ca,
+		FromEKS: s.eksControlPlane, Discovery: versions, Services: host.Manager.GetAPIReader(), Guard: f.guard,
+		Now: time.Now,
 	})
-	f.network = network.New(network.Options{API: f.ec2, Cluster: s.clusterName, SubnetRefresh: s.subnetRefresh, VPC: f.cluster.VPC, Now: time.Now})
+	f.network = network.New(network.Options{API: f.ec2, Cluster: s.clusterName, SubnetRefresh: s.subnetRefresh,
+		VPC: f.cluster.VPC, Now: time.Now})
 	f.images = image.New(image.Options{
-		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: s.amiRefresh, Latest: s.amiLatest, Now: time.Now,
+		EC2: f.ec2, SSM: ssm.NewFromConfig(conf), Version: f.cluster.Version, Refresh: s.amiRefresh,
+		Latest: s.amiLatest, Now: time.Now,
 	})
 	if s.zonalShift {
 		f.shifts = &refresh.Shifts{
-			API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: host.CatalogChanged, Guard: f.guard,
-			News: &refresh.ShiftNews{Client: host.Manager.GetClient(), Events: host.Events, Leads: host.Leading},
+			API: arczonalshift.NewFromConfig(conf), Cluster: f.cluster.ARN, Changed: host.CatalogChanged,
+			Guard: f.guard,
+			News:  &refresh.ShiftNews{Client: host.Manager.GetClient(), Events: host.Events, Leads: host.Leading},
 		}
 	}
 	return f, nil
@@ -170,9 +178,11 @@ func (f *parts) newProvider() (*aws.Provider, error) {
 		Expressions: s.gates.Enabled(gateNodeClassCEL),
 	}, f.memory)
 	options := aws.Options{
-		EC2: f.ec2, Classes: host.Manager.GetClient(), Claims: host.Manager.GetAPIReader(), Shapes: shapes, Prices: f.prices, Network: f.network,
-		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: s.clusterName, Identity: f.identity, ReservedCapacity: host.Enabled(gateReservedCapacity),
-		Stats: stats, Refused: host.Refused, Guard: f.guard, Now: time.Now,
+		EC2: f.ec2, Classes: host.Manager.GetClient(), Claims: host.Manager.GetAPIReader(), Shapes: shapes,
+		Prices: f.prices, Network: f.network,
+		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: s.clusterName, Identity: f.identity,
+		ReservedCapacity: host.Enabled(gateReservedCapacity),
+		Stats:            stats, Refused: host.Refused, Guard: f.guard, Now: time.Now,
 	}
 	if f.shifts != nil {
 		options.Shifted = f.shifts.Away
@@ -195,9 +205,12 @@ func (f *parts) addNodeClasses(provider *aws.Provider) error {
 		return err
 	}
 	options := nodeclass.Options{
-		Client: host.Manager.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: host.Events, CABundle: f.cluster.CABundle,
-		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: s.clusterName, Region: f.config.Region, Default: s.defaultProfile, Now: time.Now}),
-		Cluster:  s.clusterName, ReservedCapacity: host.Enabled(gateReservedCapacity), Expressions: s.gates.Enabled(gateNodeClassCEL), Metrics: shown,
+		Client: host.Manager.GetClient(), Network: f.network, Images: f.images, Templates: f.ec2, Events: host.Events,
+		CABundle: f.cluster.CABundle,
+		Profiles: profile.New(profile.Options{API: iam.NewFromConfig(f.config), Cluster: s.clusterName,
+			Region: f.config.Region, Default: s.defaultProfile, Now: time.Now}),
+		Cluster: s.clusterName, ReservedCapacity: host.Enabled(gateReservedCapacity),
+		Expressions: s.gates.Enabled(gateNodeClassCEL), Metrics: shown,
 		Every: min(s.amiRefresh, s.subnetRefresh), Guard: f.guard, Now: time.Now,
 	}
 	if !s.disableDryRun {
@@ -212,7 +225,9 @@ func (f *parts) addUpkeep() error {
 	prices := &refresh.Prices{Book: f.prices, Spot: f.ec2, Changed: host.CatalogChanged, Guard: f.guard}
 	if !s.isolatedVPC {
 		// The Pricing API is in a few regions only, which sell the prices of all.
-		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) { o.Region = price.EndpointRegion(f.config.Region) })
+		prices.OnDemand = pricing.NewFromConfig(f.config, func(o *pricing.Options) {
+			o.Region = price.EndpointRegion(f.config.Region)
+		})
 	}
 	if err := errors.Join(host.Manager.Add(prices), refresh.TellAges(host.Metrics, f.prices)); err != nil {
 		return fmt.Errorf("adding the refresh of prices: %w", err)
@@ -223,7 +238,8 @@ func (f *parts) addUpkeep() error {
 		}
 	}
 	if host.Enabled(gateReservedCapacity) {
-		reserved := &refresh.Reserved{Client: host.Manager.GetClient(), EC2: f.ec2, Reservations: f.network, Now: host.Now, Guard: f.guard}
+		reserved := &refresh.Reserved{Client: host.Manager.GetClient(), EC2: f.ec2, Reservations: f.network,
+			Now: host.Now, Guard: f.guard}
 		if err := host.Manager.Add(reserved); err != nil {
 			return fmt.Errorf("adding the look at reserved nodes: %w", err)
 		}
@@ -231,7 +247,8 @@ func (f *parts) addUpkeep() error {
 	if err := f.addInterruptions(); err != nil {
 		return err
 	}
-	nodes := &refresh.Nodes{Client: host.Client, EC2: f.ec2, Memory: f.memory, Cluster: s.clusterName, Identity: f.identity}
+	nodes := &refresh.Nodes{Client: host.Client, EC2: f.ec2, Memory: f.memory, Cluster: s.clusterName,
+		Identity: f.identity}
 	return nodes.Setup(host.Manager)
 }
 
@@ -239,7 +256,8 @@ func (f *parts) addUpkeep() error {
 func (f *parts) addInterruptions() error {
 	s, host := f.settings, f.host
 	watcher, err := interrupt.New(interrupt.Options{
-		Client: host.Manager.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: s.interruptionQueue, EC2: f.ec2, Instances: f.ec2, Region: f.config.Region, Events: host.Events,
+		Client: host.Manager.GetClient(), SQS: sqs.NewFromConfig(f.config), Queue: s.interruptionQueue, EC2: f.ec2,
+		Instances: f.ec2, Region: f.config.Region, Events: host.Events,
 		Metrics: host.Metrics, Rebalance: interrupt.Rebalance(s.rebalance), Guard: f.guard,
 		// The ends that it writes down are compared with the API server's time.
 		Now: host.Now,

@@ -32,7 +32,8 @@ import (
 	"github.com/tenon-sh/tenon/operator"
 )
 
-// A pool may require every label that some instance type carries, even while no EC2NodeClass is there that could buy one.
+// A pool may require every label that some instance type carries, even while no EC2NodeClass is there that could buy
+// one.
 func TestLabelsOfEveryInstanceTypeAreKnown(t *testing.T) {
 	known := validate.Labels{WellKnown: map[string]bool{}, RestrictedDomains: labels().RestrictedDomains}
 	for _, key := range labels().WellKnown {
@@ -62,7 +63,8 @@ func TestLabelsOfEveryInstanceTypeAreKnown(t *testing.T) {
 		t.Errorf("only %d labels were seen", len(seen))
 	}
 	for key, restricted := range map[string]bool{
-		awsv1.Group + "/own": true, awsv1.InstanceFamilyLabelKey: false, awsv1.ZoneIDLabelKey: false, v1.CapacityTypeLabelKey: false, "example.com/own": false,
+		awsv1.Group + "/own": true, awsv1.InstanceFamilyLabelKey: false, awsv1.ZoneIDLabelKey: false,
+		v1.CapacityTypeLabelKey: false, "example.com/own": false,
 	} {
 		if known.IsRestricted(key) != restricted {
 			t.Errorf("%s is restricted: %v", key, !restricted)
@@ -85,7 +87,8 @@ func (closable) Close() error { return nil }
 
 func TestBodiesArePlain(t *testing.T) {
 	spy := &spyClient{}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", closable{strings.NewReader("text")})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/",
+		closable{strings.NewReader("text")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,38 +132,47 @@ func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, s
 
 // What works behind the provider runs: nothing of it can be missing without somebody noticing late.
 func TestTheManagerRunsWhatAWSNeeds(t *testing.T) {
-	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
+	for name, value := range map[string]string{"AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": "id",
+		"AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
 		t.Setenv(name, value)
 	}
 	cloud := New()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	cloud.Settings.Register(f)
-	if err := errors.Join(f.Parse([]string{"--cluster-name=prod", "--interruption-queue=prod", "--enable-zonal-shift"}), cloud.Settings.Validate()); err != nil {
+	if err := errors.Join(f.Parse([]string{"--cluster-name=prod", "--interruption-queue=prod", "--enable-zonal-shift"}),
+		cloud.Settings.Validate()); err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme), cloud.Kinds.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme),
+		cloud.Kinds.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	// Nobody but kube-system is asked before the manager is started.
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil },
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return meta.NewDefaultRESTMapper(nil), nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := &recorder{Manager: mgr}
 	provider, err := cloud.Build(t.Context(), &operator.Host{
-		Manager: seen, Client: mgr.GetClient(), Config: config, Metrics: prometheus.NewRegistry(), ClusterState: true, Events: noEvents{}, Now: time.Now,
+		Manager: seen, Client: mgr.GetClient(), Config: config, Metrics: prometheus.NewRegistry(), ClusterState: true,
+		Events: noEvents{}, Now: time.Now,
 		Leading: func() bool { return true }, Enabled: func(gate string) bool { return gate == gateReservedCapacity },
-		CatalogChanged: func() {}, Refused: func() func(cloudprovider.OfferingRef) bool { return nil }, Failed: func(string, string) {},
+		CatalogChanged: func() {}, Refused: func() func(cloudprovider.OfferingRef) bool {
+			return nil
+		}, Failed: func(string, string) {},
 	})
 	if err != nil || provider.Name() != Name {
 		t.Fatalf("built %v, %v", provider, err)
 	}
-	for _, want := range []string{"*aws.Provider", "*refresh.Prices", "*refresh.Shifts", "*refresh.Reserved", "*interrupt.Watcher", "*nodeclass.Collector"} {
+	for _, want := range []string{"*aws.Provider", "*refresh.Prices", "*refresh.Shifts", "*refresh.Reserved",
+		"*interrupt.Watcher", "*nodeclass.Collector"} {
 		if !slices.Contains(seen.added, want) {
 			t.Errorf("the manager does not run %s, only %v", want, seen.added)
 		}

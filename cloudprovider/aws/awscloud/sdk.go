@@ -29,9 +29,9 @@ func awsClient() *awshttp.BuildableClient {
 	})
 }
 
-// plainBodies hides the WriteTo of the SDK's request bodies. If an answer begins before all of the body was sent, which a
-// near endpoint may do, the SDK closes the body; its WriteTo then reports an end that the HTTP client takes for a failure, and
-// cuts the connection that the answer is read from.
+// plainBodies hides the WriteTo of the SDK's request bodies. If an answer begins before all of the body was sent, which
+// a near endpoint may do, the SDK closes the body; its WriteTo then reports an end that the HTTP client takes for a
+// failure, and cuts the connection that the answer is read from.
 type plainBodies struct{ next sdk.HTTPClient }
 
 func (p plainBodies) Do(r *http.Request) (*http.Response, error) {

@@ -16,8 +16,8 @@ import (
 // renewAfter is how long a session that was asked for is given the benefit of the doubt.
 const renewAfter = 5 * time.Second
 
-// renewSession has the next call ask for new credentials after AWS has called ours too old. The SDK keeps those of a session until
-// the time that it was told; a session may be ended before, and a clock may be wrong.
+// renewSession has the next call ask for new credentials after AWS has called ours too old. The SDK keeps those of a
+// session until the time that it was told; a session may be ended before, and a clock may be wrong.
 func renewSession(from sdk.CredentialsProvider) func(*middleware.Stack) error {
 	s := &session{from: from}
 	return func(stack *middleware.Stack) error {
@@ -25,7 +25,8 @@ func renewSession(from sdk.CredentialsProvider) func(*middleware.Stack) error {
 		if _, signs := stack.Finalize.Get(signing); !signs {
 			return nil
 		}
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("tenonSession", s.watch), signing, middleware.After)
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("tenonSession", s.watch), signing,
+			middleware.After)
 	}
 }
 
@@ -38,7 +39,8 @@ type session struct {
 }
 
 // watch looks at the answer to a signed call.
-func (s *session) watch(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+func (s *session) watch(ctx context.Context, in middleware.FinalizeInput,
+	next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	out, answer, err := next.HandleFinalize(ctx, in)
 	if request, ok := in.Request.(*smithyhttp.Request); ok && fault.IsExpired(err) {
 		s.end(ctx, request.Header.Get("Authorization"))

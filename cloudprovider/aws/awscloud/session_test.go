@@ -30,7 +30,8 @@ func TestAnEndedSessionIsRenewed(t *testing.T) {
 	sessions := 0
 	cache := sdk.NewCredentialsCache(sdk.CredentialsProviderFunc(func(context.Context) (sdk.Credentials, error) {
 		sessions++
-		return sdk.Credentials{AccessKeyID: fmt.Sprintf("KEY%d", sessions), SecretAccessKey: "secret", CanExpire: true, Expires: time.Now().Add(time.Hour)}, nil
+		return sdk.Credentials{AccessKeyID: fmt.Sprintf("KEY%d", sessions), SecretAccessKey: "secret", CanExpire: true,
+			Expires: time.Now().Add(time.Hour)}, nil
 	}))
 	conf := sdk.Config{Region: "us-west-2", BaseEndpoint: &server.URL, Credentials: cache}
 	conf.APIOptions = append(conf.APIOptions, renewSession(cache))

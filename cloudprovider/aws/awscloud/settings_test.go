@@ -37,15 +37,19 @@ func newCABundle(t *testing.T) string {
 
 func TestSettings(t *testing.T) {
 	bundle := newCABundle(t)
-	got, err := read("--cluster-name=prod", "--cluster-endpoint=https://example.eks.amazonaws.com", "--cluster-ca-bundle="+bundle, "--isolated-vpc",
-		"--eks-control-plane", "--vm-memory-overhead-percent=0.05", "--interruption-queue=prod", "--reserved-enis=2", "--disable-dry-run",
+	got, err := read("--cluster-name=prod", "--cluster-endpoint=https://example.eks.amazonaws.com",
+		"--cluster-ca-bundle="+bundle, "--isolated-vpc",
+		"--eks-control-plane", "--vm-memory-overhead-percent=0.05", "--interruption-queue=prod", "--reserved-enis=2",
+		"--disable-dry-run",
 		"--enable-zonal-shift", "--ami-refresh-interval=2m", "--ami-latest-interval=5m", "--subnet-refresh-interval=3m")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &settings{
-		clusterName: "prod", clusterEndpoint: "https://example.eks.amazonaws.com", clusterCABundle: bundle, isolatedVPC: true, eksControlPlane: true,
-		memoryOverheadPercent: 0.05, interruptionQueue: "prod", rebalance: "ignore", reservedENIs: 2, disableDryRun: true, zonalShift: true,
+		clusterName: "prod", clusterEndpoint: "https://example.eks.amazonaws.com", clusterCABundle: bundle,
+		isolatedVPC: true, eksControlPlane: true,
+		memoryOverheadPercent: 0.05, interruptionQueue: "prod", rebalance: "ignore", reservedENIs: 2,
+		disableDryRun: true, zonalShift: true,
 		amiRefresh: 2 * time.Minute, amiLatest: 5 * time.Minute, subnetRefresh: 3 * time.Minute, gates: got.gates,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -65,18 +69,21 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                          "--cluster-name (CLUSTER_NAME) is empty",
 		"--cluster-name=my/cluster": `--cluster-name: "my/cluster" is not the name of a cluster`,
-		"--cluster-name=c --cluster-endpoint=example.com":  "--cluster-endpoint: \"example.com\" is not the URL",
-		"--cluster-name=c --cluster-endpoint=ftp://a":      "--cluster-endpoint",
-		"--cluster-name=c --cluster-ca-bundle=%":           "--cluster-ca-bundle is not base64",
-		"--cluster-name=c --cluster-ca-bundle=YWJj":        "--cluster-ca-bundle is base64 of something that has no certificate",
+		"--cluster-name=c --cluster-endpoint=example.com": "--cluster-endpoint: \"example.com\" is not the URL",
+		"--cluster-name=c --cluster-endpoint=ftp://a":     "--cluster-endpoint",
+		"--cluster-name=c --cluster-ca-bundle=%":          "--cluster-ca-bundle is not base64",
+		"--cluster-name=c --cluster-ca-bundle=YWJj": "--cluster-ca-bundle is base64 of something that has no " +
+			"certificate",
 		"--cluster-name=c --vm-memory-overhead-percent=7":  "--vm-memory-overhead-percent: 7 is not a share",
 		"--cluster-name=c --vm-memory-overhead-percent=-1": "--vm-memory-overhead-percent",
 		"--cluster-name=c --reserved-enis=-1":              "--reserved-enis: -1 is less than 0",
-		"--cluster-name=c --ami-refresh-interval=3s":       "--ami-refresh-interval: 3s is too often for AWS; use 10s or more",
-		"--cluster-name=c --ami-latest-interval=-1m":       "--ami-latest-interval: -1m0s is too often for AWS; use 10s or more",
-		"--cluster-name=c --subnet-refresh-interval=0s":    "--subnet-refresh-interval",
-		"--cluster-name=c --rebalance=maybe":               `--rebalance: "maybe" is not one of ignore, replace`,
-		"--cluster-name=c --interruption-queue=arn:aws:x":  "--interruption-queue",
+		"--cluster-name=c --ami-refresh-interval=3s": "--ami-refresh-interval: 3s is too often for AWS; use " +
+			"10s or more",
+		"--cluster-name=c --ami-latest-interval=-1m": "--ami-latest-interval: -1m0s is too often for AWS; use " +
+			"10s or more",
+		"--cluster-name=c --subnet-refresh-interval=0s":   "--subnet-refresh-interval",
+		"--cluster-name=c --rebalance=maybe":              `--rebalance: "maybe" is not one of ignore, replace`,
+		"--cluster-name=c --interruption-queue=arn:aws:x": "--interruption-queue",
 	} {
 		if _, err := read(strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", args, err, want)
@@ -84,7 +91,8 @@ func TestBadSettingsAreNamed(t *testing.T) {
 	}
 }
 
-// The cluster's name chooses AWS, and its settings are read by the operator: from the environment, too, and with its gates.
+// The cluster's name chooses AWS, and its settings are read by the operator: from the environment, too, and with its
+// gates.
 func TestTheOperatorReadsTheSettings(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none")) // nothing is started
 	t.Setenv("CLUSTER_NAME", "prod")
@@ -103,7 +111,8 @@ func TestTheOperatorReadsTheSettings(t *testing.T) {
 			if err := cmd.Execute(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want an error with %q", err, want)
 			}
-			if on := cloud.Settings.Gates.Enabled(gateNodeClassCEL); on != strings.Contains(env, gateNodeClassCEL+"=true") {
+			if on := cloud.Settings.Gates.Enabled(gateNodeClassCEL); on != strings.Contains(env,
+				gateNodeClassCEL+"=true") {
 				t.Errorf("the gate %s is on: %v", gateNodeClassCEL, on)
 			}
 		})

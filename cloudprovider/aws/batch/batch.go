@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Window says how long requests are gathered: until none has come for Idle, whatever its key, for Max at the longest, and
-// never more than Items of them. That others still come means that more of the same kind may come, too.
+// Window says how long requests are gathered: until none has come for Idle, whatever its key, for Max at the longest,
+// and never more than Items of them. That others still come means that more of the same kind may come, too.
 type Window struct {
 	Idle, Max time.Duration
 	Items     int
@@ -43,23 +43,25 @@ type Gatherer[K comparable, T, R any] struct {
 
 // New returns a gatherer. do gets one or more requests and returns as many answers, in the same order. Its context is
 // nobody's in particular, because whoever stops waiting must not take the others' answer away; it ends after limit.
-func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do func(context.Context, K, []T) []Answer[R]) *Gatherer[K, T, R] {
+func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do func(context.Context, K,
+	[]T) []Answer[R]) *Gatherer[K, T, R] {
 	return &Gatherer[K, T, R]{window: window, limit: limit, do: do, open: make(map[K]*gathering[T, R])}
 }
 
-// ErrNobody is what admit returns if size was 0: nobody of the batch waits any more, so it needs no turn. Should somebody have joined
-// in that very moment, it is asked again.
+// ErrNobody is what admit returns if size was 0: nobody of the batch waits any more, so it needs no turn. Should
+// somebody have joined in that very moment, it is asked again.
 var ErrNobody = errors.New("nobody waits any more")
 
-// Through has every batch ask admit before it is handed on. While it waits there it goes on gathering, so that those who
-// have to wait anyway are answered by one call. size tells how many want an answer so far. If it is not admitted, all of it
-// get the error.
+// Through has every batch ask admit before it is handed on. While it waits there it goes on gathering, so that those
+// who have to wait anyway are answered by one call. size tells how many want an answer so far. If it is not admitted,
+// all of it get the error.
 func (g *Gatherer[K, T, R]) Through(admit func(ctx context.Context, key K, size func() int) error) *Gatherer[K, T, R] {
 	g.admit = admit
 	return g
 }
 
-// While has a batch of that size go on gathering as long as more says that others are about to come, for Max at the longest.
+// While has a batch of that size go on gathering as long as more says that others are about to come, for Max at the
+// longest.
 func (g *Gatherer[K, T, R]) While(more func(size int) bool) *Gatherer[K, T, R] {
 	g.more = more
 	return g
@@ -166,7 +168,8 @@ func (g *Gatherer[K, T, R]) gather(ctx context.Context, key K, b *gathering[T, R
 	}
 }
 
-// shut lets nobody join the batch any more; but one that is only given up because nobody waits is kept if somebody does.
+// shut lets nobody join the batch any more; but one that is only given up because nobody waits is kept if somebody
+// does.
 func (g *Gatherer[K, T, R]) shut(key K, b *gathering[T, R], idle bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -214,8 +217,8 @@ func (g *Gatherer[K, T, R]) run(ctx context.Context, key K, requests []*request[
 	}
 }
 
-// answers has the batch worked on. It runs in a goroutine that nobody else looks after: a panic would end the process, and the same
-// requests would end it again after its restart. So it becomes the answer to all of them.
+// answers has the batch worked on. It runs in a goroutine that nobody else looks after: a panic would end the process,
+// and the same requests would end it again after its restart. So it becomes the answer to all of them.
 func (g *Gatherer[K, T, R]) answers(ctx context.Context, key K, values []T) (out []Answer[R]) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -111,7 +111,9 @@ func TestThrough(t *testing.T) {
 	open, sizes := make(chan struct{}), make(chan int, 10)
 	var counted func() int
 	waits := make(chan struct{})
-	g := batch.New(func(string) batch.Window { return batch.Window{Idle: time.Millisecond, Max: time.Second, Items: 100} }, time.Minute,
+	g := batch.New(func(string) batch.Window {
+		return batch.Window{Idle: time.Millisecond, Max: time.Second, Items: 100}
+	}, time.Minute,
 		func(_ context.Context, _ string, all []int) []batch.Answer[int] {
 			sizes <- len(all)
 			return make([]batch.Answer[int], len(all))
@@ -161,7 +163,8 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	var group sync.WaitGroup
 	for n := range 3 {
 		group.Go(func() {
-			if _, err := g.Ask(t.Context(), "poison", n); err == nil || !strings.Contains(err.Error(), "a mistake in Tenon: what is that?") {
+			if _, err := g.Ask(t.Context(), "poison", n); err == nil || !strings.Contains(err.Error(),
+				"a mistake in Tenon: what is that?") {
 				t.Errorf("got %v", err)
 			}
 		})

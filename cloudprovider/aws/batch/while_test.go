@@ -27,7 +27,8 @@ func (c *clocked) do(_ context.Context, key string, list []int) []batch.Answer[i
 func TestOthersStillCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clocked{at: map[string][]time.Time{}}
-		g := batch.New(windows(batch.Window{Idle: 100 * time.Millisecond, Max: time.Second, Items: 100}), time.Minute, c.do)
+		g := batch.New(windows(batch.Window{Idle: 100 * time.Millisecond, Max: time.Second, Items: 100}),
+			time.Minute, c.do)
 		began := time.Now()
 		var group sync.WaitGroup
 		for n, key := range []string{"a", "b", "a", "b"} {
@@ -55,7 +56,9 @@ func TestWhile(t *testing.T) {
 		want time.Duration
 	}{
 		{"nobody is about to come", func(int, time.Duration) bool { return false }, 100 * time.Millisecond},
-		{"somebody is, for a while", func(_ int, passed time.Duration) bool { return passed < 250*time.Millisecond }, 300 * time.Millisecond},
+		{"somebody is, for a while", func(_ int, passed time.Duration) bool {
+			return passed < 250*time.Millisecond
+		}, 300 * time.Millisecond},
 		{"somebody is for ever", func(int, time.Duration) bool { return true }, time.Second},
 		{"enough are there", func(size int, _ time.Duration) bool { return size < 3 }, 100 * time.Millisecond},
 	} {
@@ -63,7 +66,8 @@ func TestWhile(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &clocked{at: map[string][]time.Time{}}
 				began := time.Now()
-				g := batch.New(windows(batch.Window{Idle: 100 * time.Millisecond, Max: time.Second, Items: 100}), time.Minute, c.do).
+				g := batch.New(windows(batch.Window{Idle: 100 * time.Millisecond, Max: time.Second, Items: 100}),
+					time.Minute, c.do).
 					While(func(size int) bool { return tc.more(size, time.Since(began)) })
 				var group sync.WaitGroup
 				for n := range 3 {

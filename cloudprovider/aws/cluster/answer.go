@@ -8,9 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
-// answer keeps what was answered. When that is old it is asked for again in the background, within a limit of its own, so that
-// nobody's patience decides what is known; meanwhile, and if nobody answers, the old answer holds. After a question that
-// was not answered nobody asks for a while.
+// answer keeps what was answered. When that is old it is asked for again in the background, within a limit of its own,
+// so that nobody's patience decides what is known; meanwhile, and if nobody answers, the old answer holds. After a
+// question that was not answered nobody asks for a while.
 type answer[T any] struct {
 	guard *recovery.Guard
 	now   func() time.Time
@@ -26,7 +26,8 @@ type answer[T any] struct {
 	asking chan struct{}
 }
 
-func newAnswer[T any](guard *recovery.Guard, now func() time.Time, limit time.Duration, ask func(context.Context) (T, error)) *answer[T] {
+func newAnswer[T any](guard *recovery.Guard, now func() time.Time, limit time.Duration, ask func(context.Context) (T,
+	error)) *answer[T] {
 	return &answer[T]{guard: guard, now: now, limit: limit, ask: ask}
 }
 
@@ -60,7 +61,8 @@ func (a *answer[T]) take(ctx context.Context, patient bool) (value T, err error)
 	return a.value, a.err
 }
 
-// renew has the question asked if it is time, and tells when the one that is out ends; nil if there is none. The lock is held.
+// renew has the question asked if it is time, and tells when the one that is out ends; nil if there is none. The lock
+// is held.
 func (a *answer[T]) renew(ctx context.Context) <-chan struct{} {
 	if a.asking == nil && !a.now().Before(a.due) {
 		a.asking = make(chan struct{})

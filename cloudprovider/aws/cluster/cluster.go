@@ -1,8 +1,8 @@
-// Package cluster finds out what nodes must be told of the cluster in order to join it: where its API server is, whom to
-// trust, the range of its services, the address of its DNS, and its version, by which images are chosen.
+// Package cluster finds out what nodes must be told of the cluster in order to join it: where its API server is, whom
+// to trust, the range of its services, the address of its DNS, and its version, by which images are chosen.
 //
-// It is an edge: it asks EKS and the Kubernetes API. What the user has set wins over what they say. Answers are kept for a
-// while, and for as long as nothing better is to be had, so that a quiet hour of EKS keeps no node from coming.
+// It is an edge: it asks EKS and the Kubernetes API. What the user has set wins over what they say. Answers are kept
+// for a while, and for as long as nothing better is to be had, so that a quiet hour of EKS keeps no node from coming.
 package cluster
 
 import (
@@ -27,7 +27,8 @@ import (
 
 // API is what is asked of EKS.
 type API interface {
-	DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
+	DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+		opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error)
 }
 
 // Discovery tells the version of the API server; client-go's discovery client does.
@@ -36,12 +37,12 @@ type Discovery interface {
 }
 
 const (
-	// keeps is how long an answer is used before it is asked for again; retry after how long a question is repeated that
-	// was not answered.
+	// keeps is how long an answer is used before it is asked for again; retry after how long a question is repeated
+	// that was not answered.
 	keeps = 5 * time.Minute
 	retry = 15 * time.Second
-	// eksLimit is how long EKS has to answer: where its endpoint is not to be reached, packets vanish. otherLimit is for what may
-	// wait for EKS itself.
+	// eksLimit is how long EKS has to answer: where its endpoint is not to be reached, packets vanish. otherLimit is
+	// for what may wait for EKS itself.
 	eksLimit   = 5 * time.Second
 	otherLimit = 2 * eksLimit
 )
@@ -120,7 +121,8 @@ func (f *Finder) CABundle(ctx context.Context) (string, error) {
 	}
 	described, err := f.eks.get(ctx)
 	if err != nil {
-		return "", fmt.Errorf("finding the certificate authority of the cluster (--cluster-ca-bundle is not set): %w", err)
+		return "", fmt.Errorf("finding the certificate authority of the cluster (--cluster-ca-bundle is not set): %w",
+			err)
 	}
 	if described.CertificateAuthority == nil || text(described.CertificateAuthority.Data) == "" {
 		return "", errors.New("EKS does not say what the cluster's certificate authority is; set --cluster-ca-bundle")

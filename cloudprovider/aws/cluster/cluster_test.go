@@ -53,9 +53,11 @@ func (s *scene) pass(d time.Duration) { s.mu.Lock(); defer s.mu.Unlock(); s.now 
 func newScene(t *testing.T, objects ...client.Object) *scene {
 	t.Helper()
 	a, config := simtest.Start(t, account.Options{
-		Cluster: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz", ServiceCIDR: "10.100.0.0/16", Kubernetes: "1.33",
+		Cluster: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz", ServiceCIDR: "10.100.0.0/16",
+		Kubernetes: "1.33",
 	})
-	s := &scene{Account: a, api: &server{info: &version.Info{Major: "1", Minor: "34+"}}, now: time.Unix(1_700_000_000, 0)}
+	s := &scene{Account: a, api: &server{info: &version.Info{Major: "1", Minor: "34+"}},
+		now: time.Unix(1_700_000_000, 0)}
 	s.o = cluster.Options{
 		EKS: eks.NewFromConfig(config), Name: "prod", Discovery: s.api, Now: s.time,
 		Services: fake.NewClientBuilder().WithObjects(objects...).Build(),
@@ -64,14 +66,16 @@ func newScene(t *testing.T, objects ...client.Object) *scene {
 }
 
 func dns(address string) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"}, Spec: corev1.ServiceSpec{ClusterIP: address}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-dns"},
+		Spec: corev1.ServiceSpec{ClusterIP: address}}
 }
 
 func TestEKSTellsWhatIsNotSet(t *testing.T) {
 	s := newScene(t, dns("10.100.0.10"))
 	f := cluster.New(s.o)
 	got, err := f.Cluster(t.Context())
-	want := aws.Cluster{Name: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz", ServiceCIDR: "10.100.0.0/16", DNS: "10.100.0.10"}
+	want := aws.Cluster{Name: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz", ServiceCIDR: "10.100.0.0/16",
+		DNS: "10.100.0.10"}
 	if err != nil || got != want {
 		t.Errorf("found %+v, %v; want %+v", got, err, want)
 	}
@@ -95,7 +99,8 @@ func TestWhatIsSetWins(t *testing.T) {
 		t.Errorf("found %+v, %v; want %+v", got, err, want)
 	}
 	s.o.CABundle = ""
-	if ca, err := cluster.New(s.o).CABundle(t.Context()); err != nil || ca != base64.StdEncoding.EncodeToString([]byte("controller's")) {
+	if ca, err := cluster.New(s.o).CABundle(t.Context()); err != nil ||
+		ca != base64.StdEncoding.EncodeToString([]byte("controller's")) {
 		t.Errorf("the certificate authority is %q, %v", ca, err)
 	}
 }
@@ -111,7 +116,8 @@ func TestWithoutEKS(t *testing.T) {
 	}
 	// A cluster that is not EKS is told by its endpoint; only the range of services is missing then.
 	s.o.Endpoint, s.o.OwnCA = "https://own.example", []byte("controller's")
-	if got, err := cluster.New(s.o).Cluster(t.Context()); err != nil || got.Endpoint != "https://own.example" || got.ServiceCIDR != "" {
+	if got, err := cluster.New(s.o).Cluster(t.Context()); err != nil || got.Endpoint != "https://own.example" ||
+		got.ServiceCIDR != "" {
 		t.Errorf("found %+v, %v", got, err)
 	}
 }
@@ -152,7 +158,8 @@ type brokenEKS struct {
 	asked atomic.Int32
 }
 
-func (b *brokenEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (b *brokenEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	if b.off.Load() {
 		b.asked.Add(1)
 		return nil, errors.New("out of order")
@@ -173,17 +180,20 @@ func eventually(t *testing.T, what string, is func() bool) {
 // silentEKS is an endpoint that packets vanish on the way to.
 type silentEKS struct{ asked atomic.Int32 }
 
-func (s *silentEKS) DescribeCluster(ctx context.Context, _ *eks.DescribeClusterInput, _ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (s *silentEKS) DescribeCluster(ctx context.Context, _ *eks.DescribeClusterInput,
+	_ ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	s.asked.Add(1)
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-// In a private network without an endpoint of EKS nobody answers. Who has set where the cluster is needs nothing of EKS.
+// In a private network without an endpoint of EKS nobody answers. Who has set where the cluster is needs nothing of
+// EKS.
 func TestUnreachableEKSKeepsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := &silentEKS{}
-		f := cluster.New(cluster.Options{EKS: silent, Name: "prod", Endpoint: "https://own.example", CABundle: "b3du", Now: time.Now,
+		f := cluster.New(cluster.Options{EKS: silent, Name: "prod", Endpoint: "https://own.example", CABundle: "b3du",
+			Now:      time.Now,
 			Services: fake.NewClientBuilder().Build()})
 		began := time.Now()
 		for i := range 20 {
@@ -196,9 +206,11 @@ func TestUnreachableEKSKeepsNobody(t *testing.T) {
 			<-time.After(2 * time.Second)
 		}
 		if waited := time.Since(began) - 40*time.Second; waited > 5*time.Second || silent.asked.Load() != 3 {
-			t.Errorf("launches waited for %v, EKS was asked %d times; want one wait of 5s and three questions", waited, silent.asked.Load())
+			t.Errorf("launches waited for %v, EKS was asked %d times; want one wait of 5s and three questions", waited,
+				silent.asked.Load())
 		}
-		if _, err := cluster.New(cluster.Options{EKS: silent, Name: "prod", Now: time.Now}).Cluster(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster-endpoint") {
+		if _, err := cluster.New(cluster.Options{EKS: silent, Name: "prod", Now: time.Now}).
+			Cluster(t.Context()); err == nil || !strings.Contains(err.Error(), "--cluster-endpoint") {
 			t.Errorf("where EKS is needed: %v", err)
 		}
 		<-time.After(time.Minute) // what is still out ends
@@ -222,7 +234,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("EKS's version is %q, %v", v, err)
 	}
 	s.o.FromEKS, s.api.info = false, nil
-	if _, err := cluster.New(s.o).Version(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := cluster.New(s.o).Version(t.Context()); err == nil || !strings.Contains(err.Error(),
+		"connection refused") {
 		t.Errorf("without an API server: %v", err)
 	}
 }
@@ -277,7 +290,8 @@ type slowEKS struct {
 	asked, proceed chan struct{}
 }
 
-func (s *slowEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput, opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (s *slowEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterInput,
+	opts ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	s.asked <- struct{}{}
 	<-s.proceed
 	return s.API.DescribeCluster(ctx, in, opts...)
@@ -286,7 +300,8 @@ func (s *slowEKS) DescribeCluster(ctx context.Context, in *eks.DescribeClusterIn
 // panickingEKS fails when it is asked.
 type panickingEKS struct{ cluster.API }
 
-func (panickingEKS) DescribeCluster(context.Context, *eks.DescribeClusterInput, ...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
+func (panickingEKS) DescribeCluster(context.Context, *eks.DescribeClusterInput,
+	...func(*eks.Options)) (*eks.DescribeClusterOutput, error) {
 	panic("boom")
 }
 
@@ -297,7 +312,8 @@ func TestAPanicIsNoAnswer(t *testing.T) {
 	told := make(chan recovery.Failure, 10)
 	s.o.Guard = &recovery.Guard{Tell: func(f recovery.Failure) { told <- f }}
 	_, err := cluster.New(s.o).Cluster(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "asking about the cluster failed, which is a mistake in Tenon: boom") || len(told) == 0 {
+	if err == nil || !strings.Contains(err.Error(),
+		"asking about the cluster failed, which is a mistake in Tenon: boom") || len(told) == 0 {
 		t.Errorf("%v, told %d times", err, len(told))
 	}
 }

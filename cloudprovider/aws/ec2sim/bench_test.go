@@ -54,8 +54,8 @@ type bench struct {
 	arm    string
 }
 
-// plainBodies is an HTTP client that hides all of a request's body but Read and Close. The SDK's own body has a WriteTo that calls
-// it an error to have been closed early, see latency in server.go; with retries off, a test would see that.
+// plainBodies is an HTTP client that hides all of a request's body but Read and Close. The SDK's own body has a WriteTo
+// that calls it an error to have been closed early, see latency in server.go; with retries off, a test would see that.
 type plainBodies struct{}
 
 func (plainBodies) Do(r *http.Request) (*http.Response, error) {
@@ -69,7 +69,8 @@ func newBench(t *testing.T, change ...func(*ec2sim.Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, ctx: t.Context(), clock: &clock{now: time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)}}
 	limits := ec2.NoLimits()
-	o := ec2sim.Options{Limits: &limits, Config: cloud.Config{Clock: b.clock, Timing: cloud.Timing{Boot: 10 * time.Second, Shutdown: 20 * time.Second}}}
+	o := ec2sim.Options{Limits: &limits, Config: cloud.Config{Clock: b.clock,
+		Timing: cloud.Timing{Boot: 10 * time.Second, Shutdown: 20 * time.Second}}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -83,10 +84,12 @@ func newBench(t *testing.T, change ...func(*ec2sim.Options)) *bench {
 		t.Fatal(err)
 	}
 	b.image = b.world.AddImage(ec2types.Image{Name: aws.String("node-x86")})
-	b.arm = b.world.AddImage(ec2types.Image{Name: aws.String("node-arm"), Architecture: ec2types.ArchitectureValuesArm64})
+	b.arm = b.world.AddImage(ec2types.Image{Name: aws.String("node-arm"),
+		Architecture: ec2types.ArchitectureValuesArm64})
 	listener := httptest.NewServer(server)
 	t.Cleanup(listener.Close)
-	b.client = sdk.New(sdk.Options{Region: "us-west-2", BaseEndpoint: aws.String(listener.URL), Retryer: aws.NopRetryer{}, HTTPClient: plainBodies{},
+	b.client = sdk.New(sdk.Options{Region: "us-west-2", BaseEndpoint: aws.String(listener.URL),
+		Retryer: aws.NopRetryer{}, HTTPClient: plainBodies{},
 		Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")})
 	return b
 }
@@ -98,14 +101,17 @@ func (b *bench) template(change ...func(*ec2types.RequestLaunchTemplateData)) {
 		ImageId: aws.String(b.image), SecurityGroupIds: []string{b.net.SecurityGroup},
 		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\n"))),
 		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
-			{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("from"), Value: aws.String("template")}}},
-			{ResourceType: ec2types.ResourceTypeVolume, Tags: []ec2types.Tag{{Key: aws.String("disk"), Value: aws.String("yes")}}},
+			{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("from"),
+				Value: aws.String("template")}}},
+			{ResourceType: ec2types.ResourceTypeVolume, Tags: []ec2types.Tag{{Key: aws.String("disk"),
+				Value: aws.String("yes")}}},
 		},
 	}
 	for _, f := range change {
 		f(data)
 	}
-	_, err := b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName), LaunchTemplateData: data})
+	_, err := b.client.CreateLaunchTemplate(b.ctx,
+		&sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName), LaunchTemplateData: data})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -120,16 +126,19 @@ func (b *bench) override(kind string, zone int) ec2types.FleetLaunchTemplateOver
 }
 
 // fleet is a request for n instances.
-func (b *bench) fleet(market ec2types.DefaultTargetCapacityType, n int, overrides ...ec2types.FleetLaunchTemplateOverridesRequest) *sdk.CreateFleetInput {
+func (b *bench) fleet(market ec2types.DefaultTargetCapacityType, n int,
+	overrides ...ec2types.FleetLaunchTemplateOverridesRequest) *sdk.CreateFleetInput {
 	in := &sdk.CreateFleetInput{
 		Type: ec2types.FleetTypeInstant,
 		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
 			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: aws.String(templateName), Version: aws.String("$Latest")},
 			Overrides:                   overrides,
 		}},
-		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(int32(n)), DefaultTargetCapacityType: market},
+		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(
+			int32(n)), DefaultTargetCapacityType: market},
 		TagSpecifications: []ec2types.TagSpecification{
-			{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("from"), Value: aws.String("fleet")}}},
+			{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("from"),
+				Value: aws.String("fleet")}}},
 		},
 	}
 	if market == ec2types.DefaultTargetCapacityTypeSpot {
@@ -175,7 +184,8 @@ func fleetText(out *sdk.CreateFleetOutput) string {
 		text += fmt.Sprintf("%d×%s/%s ", len(i.InstanceIds), i.InstanceType, zoneLetter(i.LaunchTemplateAndOverrides))
 	}
 	for _, e := range out.Errors {
-		text += fmt.Sprintf("!%s:%s/%s ", *e.ErrorCode, e.LaunchTemplateAndOverrides.Overrides.InstanceType, zoneLetter(e.LaunchTemplateAndOverrides))
+		text += fmt.Sprintf("!%s:%s/%s ", *e.ErrorCode, e.LaunchTemplateAndOverrides.Overrides.InstanceType,
+			zoneLetter(e.LaunchTemplateAndOverrides))
 	}
 	if text == "" {
 		return ""

@@ -29,10 +29,12 @@ func TestSubnetFilters(t *testing.T) {
 		"by a pattern":         {[]ec2types.Filter{filter("tag:Name", "lab/p*ate-us-west-2?")}, 3},
 		"stars that are stars": {[]ec2types.Filter{filter("tag:Name", `lab/\*`)}, 0},
 		"one of two values":    {[]ec2types.Filter{filter("availability-zone", "us-west-2a", "us-west-2c")}, 4},
-		"both filters":         {[]ec2types.Filter{filter("availability-zone-id", "usw2-az1"), filter("tag:karpenter.sh/discovery", "lab")}, 1},
-		"by network":           {[]ec2types.Filter{filter("vpc-id", b.net.VPC), filter("map-public-ip-on-launch", "true")}, 3},
-		"nobody's tag":         {[]ec2types.Filter{filter("tag:team", "*")}, 0},
-		"another cluster's":    {[]ec2types.Filter{filter("tag:karpenter.sh/discovery", "la")}, 0},
+		"both filters": {[]ec2types.Filter{filter("availability-zone-id", "usw2-az1"),
+			filter("tag:karpenter.sh/discovery", "lab")}, 1},
+		"by network": {[]ec2types.Filter{filter("vpc-id", b.net.VPC), filter("map-public-ip-on-launch",
+			"true")}, 3},
+		"nobody's tag":      {[]ec2types.Filter{filter("tag:team", "*")}, 0},
+		"another cluster's": {[]ec2types.Filter{filter("tag:karpenter.sh/discovery", "la")}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := b.client.DescribeSubnets(b.ctx, &sdk.DescribeSubnetsInput{Filters: c.filters})
@@ -41,7 +43,8 @@ func TestSubnetFilters(t *testing.T) {
 			}
 		})
 	}
-	_, err := b.client.DescribeSubnets(b.ctx, &sdk.DescribeSubnetsInput{Filters: []ec2types.Filter{filter("colour", "green")}})
+	_, err := b.client.DescribeSubnets(b.ctx,
+		&sdk.DescribeSubnetsInput{Filters: []ec2types.Filter{filter("colour", "green")}})
 	b.wantCode(err, "InvalidParameterValue")
 	b.world.RemoveSubnet(b.net.Private[0])
 	_, err = b.client.DescribeSubnets(b.ctx, &sdk.DescribeSubnetsInput{SubnetIds: []string{b.net.Private[0]}})
@@ -51,7 +54,9 @@ func TestSubnetFilters(t *testing.T) {
 // TestNetworkDescribes reads groups, networks and zones.
 func TestNetworkDescribes(t *testing.T) {
 	b := newBench(t)
-	groups, err := b.client.DescribeSecurityGroups(b.ctx, &sdk.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("group-name", "eks-*"), filter("vpc-id", b.net.VPC)}})
+	groups, err := b.client.DescribeSecurityGroups(b.ctx,
+		&sdk.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("group-name", "eks-*"),
+			filter("vpc-id", b.net.VPC)}})
 	if err != nil || len(groups.SecurityGroups) != 1 || *groups.SecurityGroups[0].GroupId != b.net.SecurityGroup {
 		t.Errorf("groups: %+v, %v", groups, err)
 	}
@@ -61,7 +66,8 @@ func TestNetworkDescribes(t *testing.T) {
 	if err != nil || *vpcs.Vpcs[0].CidrBlock != "10.0.0.0/16" || tagOf(vpcs.Vpcs[0].Tags, "Name") != "lab/VPC" {
 		t.Errorf("networks: %+v, %v", vpcs, err)
 	}
-	zones, err := b.client.DescribeAvailabilityZones(b.ctx, &sdk.DescribeAvailabilityZonesInput{Filters: []ec2types.Filter{filter("zone-id", "usw2-az2")}})
+	zones, err := b.client.DescribeAvailabilityZones(b.ctx,
+		&sdk.DescribeAvailabilityZonesInput{Filters: []ec2types.Filter{filter("zone-id", "usw2-az2")}})
 	if err != nil || len(zones.AvailabilityZones) != 1 || *zones.AvailabilityZones[0].ZoneName != "us-west-2b" {
 		t.Errorf("zones: %+v, %v", zones, err)
 	}
@@ -72,7 +78,8 @@ func TestTypes(t *testing.T) {
 	b := newBench(t)
 	seen := map[ec2types.InstanceType]bool{}
 	pages := sdk.NewDescribeInstanceTypesPaginator(b.client, &sdk.DescribeInstanceTypesInput{Filters: []ec2types.Filter{
-		filter("supported-virtualization-type", "hvm"), filter("processor-info.supported-architecture", "x86_64", "arm64")}})
+		filter("supported-virtualization-type", "hvm"), filter("processor-info.supported-architecture", "x86_64",
+			"arm64")}})
 	calls := 0
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(b.ctx)
@@ -90,11 +97,14 @@ func TestTypes(t *testing.T) {
 	if len(seen) < 500 || calls != (len(seen)+99)/100 {
 		t.Errorf("%d types came in %d pages", len(seen), calls)
 	}
-	one, err := b.client.DescribeInstanceTypes(b.ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []ec2types.InstanceType{"m5.large"}})
-	if err != nil || *one.InstanceTypes[0].VCpuInfo.DefaultVCpus != 2 || *one.InstanceTypes[0].MemoryInfo.SizeInMiB != 8192 {
+	one, err := b.client.DescribeInstanceTypes(b.ctx,
+		&sdk.DescribeInstanceTypesInput{InstanceTypes: []ec2types.InstanceType{"m5.large"}})
+	if err != nil || *one.InstanceTypes[0].VCpuInfo.DefaultVCpus != 2 ||
+		*one.InstanceTypes[0].MemoryInfo.SizeInMiB != 8192 {
 		t.Errorf("m5.large is %+v, %v", one, err)
 	}
-	_, err = b.client.DescribeInstanceTypes(b.ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []ec2types.InstanceType{"m5.gigantic"}})
+	_, err = b.client.DescribeInstanceTypes(b.ctx,
+		&sdk.DescribeInstanceTypesInput{InstanceTypes: []ec2types.InstanceType{"m5.gigantic"}})
 	b.wantCode(err, "InvalidInstanceType")
 	_, err = b.client.DescribeInstanceTypes(b.ctx, &sdk.DescribeInstanceTypesInput{MaxResults: aws.Int32(1000)})
 	b.wantCode(err, "InvalidParameterValue")
@@ -109,12 +119,15 @@ func TestOfferings(t *testing.T) {
 		o.Config.TypeZones = map[string][]string{"c5.large": {"us-west-2b"}}
 	})
 	for kind, want := range map[ec2types.LocationType]string{
-		ec2types.LocationTypeAvailabilityZone:   "c5.large/us-west-2b m5.large/us-west-2a m5.large/us-west-2b m5.large/us-west-2c",
-		ec2types.LocationTypeAvailabilityZoneId: "c5.large/usw2-az2 m5.large/usw2-az1 m5.large/usw2-az2 m5.large/usw2-az3",
-		ec2types.LocationTypeRegion:             "c5.large/us-west-2 m5.large/us-west-2",
-		"":                                      "c5.large/us-west-2 m5.large/us-west-2",
+		ec2types.LocationTypeAvailabilityZone: "c5.large/us-west-2b m5.large/us-west-2a m5.large/us-west-2b " +
+			"m5.large/us-west-2c",
+		ec2types.LocationTypeAvailabilityZoneId: "c5.large/usw2-az2 m5.large/usw2-az1 m5.large/usw2-az2 " +
+			"m5.large/usw2-az3",
+		ec2types.LocationTypeRegion: "c5.large/us-west-2 m5.large/us-west-2",
+		"":                          "c5.large/us-west-2 m5.large/us-west-2",
 	} {
-		out, err := b.client.DescribeInstanceTypeOfferings(b.ctx, &sdk.DescribeInstanceTypeOfferingsInput{LocationType: kind})
+		out, err := b.client.DescribeInstanceTypeOfferings(b.ctx,
+			&sdk.DescribeInstanceTypeOfferingsInput{LocationType: kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +140,8 @@ func TestOfferings(t *testing.T) {
 		}
 	}
 	b.template()
-	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1, b.override("c5.large", 0)))); got != "!InvalidFleetConfiguration:c5.large/a" {
+	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1,
+		b.override("c5.large", 0)))); got != "!InvalidFleetConfiguration:c5.large/a" {
 		t.Errorf("a type that the zone does not sell gave %s", got)
 	}
 }
@@ -162,9 +176,11 @@ func TestInstanceFilters(t *testing.T) {
 	if len(ids) != 12 || calls != 3 {
 		t.Errorf("%d instances came in %d pages", len(ids), calls)
 	}
-	for name, want := range map[string]int{"instance-lifecycle=spot": 1, "instance-state-code=16": 12, "instance-type=m5.*": 13, "private-dns-name=ip-*": 13, "subnet-id=" + b.net.Private[1]: 0} {
+	for name, want := range map[string]int{"instance-lifecycle=spot": 1, "instance-state-code=16": 12,
+		"instance-type=m5.*": 13, "private-dns-name=ip-*": 13, "subnet-id=" + b.net.Private[1]: 0} {
 		key, value, _ := strings.Cut(name, "=")
-		out, err := b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter(key, value)}})
+		out, err := b.client.DescribeInstances(b.ctx,
+			&sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter(key, value)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +196,8 @@ func TestInstanceFilters(t *testing.T) {
 	b.wantCode(err, "InvalidParameterCombination")
 	_, err = b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{InstanceIds: []string{"m-1"}})
 	b.wantCode(err, "InvalidInstanceID.Malformed")
-	_, err = b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-id", make([]string, 201)...)}})
+	_, err = b.client.DescribeInstances(b.ctx,
+		&sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-id", make([]string, 201)...)}})
 	b.wantCode(err, "FilterLimitExceeded")
 }
 
@@ -188,10 +205,12 @@ func TestInstanceFilters(t *testing.T) {
 func TestImages(t *testing.T) {
 	b := newBench(t)
 	amazon := func(name string) string {
-		return b.world.AddImage(ec2types.Image{Name: aws.String(name), OwnerId: aws.String("602401143452"), ImageOwnerAlias: aws.String("amazon")})
+		return b.world.AddImage(ec2types.Image{Name: aws.String(name), OwnerId: aws.String("602401143452"),
+			ImageOwnerAlias: aws.String("amazon")})
 	}
 	old, fresh := amazon("amazon-eks-node-1.30-v1"), amazon("amazon-eks-node-1.30-v2")
-	hidden := b.world.AddImage(ec2types.Image{Name: aws.String("secret"), OwnerId: aws.String("111122223333"), Public: aws.Bool(false)})
+	hidden := b.world.AddImage(ec2types.Image{Name: aws.String("secret"), OwnerId: aws.String("111122223333"),
+		Public: aws.Bool(false)})
 	if err := b.world.DeprecateImage(old, b.clock.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +233,13 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
 	}
-	check("both", names(&sdk.DescribeImagesInput{Owners: []string{"amazon"}, Filters: eks}), "amazon-eks-node-1.30-v1 amazon-eks-node-1.30-v2")
+	check("both", names(&sdk.DescribeImagesInput{Owners: []string{"amazon"}, Filters: eks}),
+		"amazon-eks-node-1.30-v1 amazon-eks-node-1.30-v2")
 	b.clock.step(2 * time.Hour)
-	check("the fresh one", names(&sdk.DescribeImagesInput{Owners: []string{"602401143452"}, Filters: eks}), "amazon-eks-node-1.30-v2")
-	check("deprecated too", names(&sdk.DescribeImagesInput{IncludeDeprecated: aws.Bool(true), Filters: eks}), "amazon-eks-node-1.30-v1 amazon-eks-node-1.30-v2")
+	check("the fresh one", names(&sdk.DescribeImagesInput{Owners: []string{"602401143452"}, Filters: eks}),
+		"amazon-eks-node-1.30-v2")
+	check("deprecated too", names(&sdk.DescribeImagesInput{IncludeDeprecated: aws.Bool(true), Filters: eks}),
+		"amazon-eks-node-1.30-v1 amazon-eks-node-1.30-v2")
 	check("by id", names(&sdk.DescribeImagesInput{ImageIds: []string{old}}), "amazon-eks-node-1.30-v1")
 	check("my own", names(&sdk.DescribeImagesInput{Owners: []string{"self"}}), "node-arm node-x86")
 	check("somebody's secret", names(&sdk.DescribeImagesInput{ImageIds: []string{hidden}}), "")
@@ -235,8 +257,10 @@ func TestSpotPrices(t *testing.T) {
 	b.world.SetSpotPrice("m5.large", "us-west-2a", 0.07)
 	b.clock.step(time.Hour)
 	prices := func(from time.Time) []string {
-		out, err := b.client.DescribeSpotPriceHistory(b.ctx, &sdk.DescribeSpotPriceHistoryInput{StartTime: &from, InstanceTypes: []ec2types.InstanceType{"m5.large"},
-			ProductDescriptions: []string{"Linux/UNIX"}, Filters: []ec2types.Filter{filter("availability-zone", "us-west-2a")}})
+		out, err := b.client.DescribeSpotPriceHistory(b.ctx, &sdk.DescribeSpotPriceHistoryInput{StartTime: &from,
+			InstanceTypes:       []ec2types.InstanceType{"m5.large"},
+			ProductDescriptions: []string{"Linux/UNIX"}, Filters: []ec2types.Filter{filter("availability-zone",
+				"us-west-2a")}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +276,9 @@ func TestSpotPrices(t *testing.T) {
 	if got := prices(start); len(got) != 3 || got[0] != "0.070000" || got[1] != "0.050000" {
 		t.Errorf("since the start it was %s", got)
 	}
-	pages := sdk.NewDescribeSpotPriceHistoryPaginator(b.client, &sdk.DescribeSpotPriceHistoryInput{StartTime: aws.Time(b.clock.Now()), ProductDescriptions: []string{"Linux/UNIX"}})
+	pages := sdk.NewDescribeSpotPriceHistoryPaginator(b.client,
+		&sdk.DescribeSpotPriceHistoryInput{StartTime: aws.Time(b.clock.Now()),
+			ProductDescriptions: []string{"Linux/UNIX"}})
 	pools := map[string]bool{}
 	for pages.HasMorePages() {
 		out, err := pages.NextPage(b.ctx)
@@ -275,39 +301,53 @@ func TestSpotPrices(t *testing.T) {
 // TestTemplates makes versions, finds templates by tag and deletes them.
 func TestTemplates(t *testing.T) {
 	b := newBench(t)
-	made, err := b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName), ClientToken: aws.String("one"),
-		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: aws.String(b.image), KeyName: aws.String("key")},
-		TagSpecifications:  []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{{Key: aws.String("class"), Value: aws.String("default")}}}}})
+	made, err := b.client.CreateLaunchTemplate(b.ctx,
+		&sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName), ClientToken: aws.String("one"),
+			LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: aws.String(b.image),
+				KeyName: aws.String("key")},
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate,
+				Tags: []ec2types.Tag{{Key: aws.String("class"), Value: aws.String("default")}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := made.LaunchTemplate.LaunchTemplateId
-	_, err = b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{}})
+	_, err = b.client.CreateLaunchTemplate(b.ctx,
+		&sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(templateName),
+			LaunchTemplateData: &ec2types.RequestLaunchTemplateData{}})
 	b.wantCode(err, "InvalidLaunchTemplateName.AlreadyExistsException")
 	_, err = b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("big"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{UserData: aws.String(strings.Repeat("QUJD", 6000))}})
 	b.wantCode(err, "InvalidUserData.Malformed")
-	_, err = b.client.CreateLaunchTemplateVersion(b.ctx, &sdk.CreateLaunchTemplateVersionInput{LaunchTemplateId: id, SourceVersion: aws.String("1"),
+	_, err = b.client.CreateLaunchTemplateVersion(b.ctx, &sdk.CreateLaunchTemplateVersionInput{LaunchTemplateId: id,
+		SourceVersion:      aws.String("1"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: aws.String(b.arm)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	versions, err := b.client.DescribeLaunchTemplateVersions(b.ctx, &sdk.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String(templateName), Versions: []string{"$Latest"}})
-	if err != nil || *versions.LaunchTemplateVersions[0].LaunchTemplateData.ImageId != b.arm || *versions.LaunchTemplateVersions[0].LaunchTemplateData.KeyName != "key" {
+	versions, err := b.client.DescribeLaunchTemplateVersions(b.ctx,
+		&sdk.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String(templateName),
+			Versions: []string{"$Latest"}})
+	if err != nil || *versions.LaunchTemplateVersions[0].LaunchTemplateData.ImageId != b.arm ||
+		*versions.LaunchTemplateVersions[0].LaunchTemplateData.KeyName != "key" {
 		t.Errorf("the second version is %+v, %v", versions, err)
 	}
-	deleted, err := b.client.DeleteLaunchTemplateVersions(b.ctx, &sdk.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, Versions: []string{"1", "2", "3"}})
-	if err != nil || len(deleted.SuccessfullyDeletedLaunchTemplateVersions) != 1 || len(deleted.UnsuccessfullyDeletedLaunchTemplateVersions) != 2 {
+	deleted, err := b.client.DeleteLaunchTemplateVersions(b.ctx,
+		&sdk.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, Versions: []string{"1", "2", "3"}})
+	if err != nil || len(deleted.SuccessfullyDeletedLaunchTemplateVersions) != 1 ||
+		len(deleted.UnsuccessfullyDeletedLaunchTemplateVersions) != 2 {
 		t.Errorf("deleting the default, the second and none gave %+v, %v", deleted, err)
 	}
-	found, err := b.client.DescribeLaunchTemplates(b.ctx, &sdk.DescribeLaunchTemplatesInput{Filters: []ec2types.Filter{filter("tag:class", "default")}})
+	found, err := b.client.DescribeLaunchTemplates(b.ctx,
+		&sdk.DescribeLaunchTemplatesInput{Filters: []ec2types.Filter{filter("tag:class", "default")}})
 	if err != nil || len(found.LaunchTemplates) != 1 || *found.LaunchTemplates[0].LaunchTemplateId != *id {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if _, err = b.client.DeleteLaunchTemplate(b.ctx, &sdk.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String(templateName)}); err != nil {
+	if _, err = b.client.DeleteLaunchTemplate(b.ctx,
+		&sdk.DeleteLaunchTemplateInput{LaunchTemplateName: aws.String(templateName)}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = b.client.DescribeLaunchTemplates(b.ctx, &sdk.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{templateName}})
+	_, err = b.client.DescribeLaunchTemplates(b.ctx,
+		&sdk.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{templateName}})
 	b.wantCode(err, "InvalidLaunchTemplateName.NotFoundException")
 }
 
@@ -334,14 +374,17 @@ func TestTags(t *testing.T) {
 		many = append(many, fmt.Sprintf("key-%d", n), "x")
 	}
 	b.wantCode(tag([]string{id}, many...), "TagLimitExceeded")
-	_, err := b.client.DeleteTags(b.ctx, &sdk.DeleteTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: aws.String("Name")}, {Key: aws.String("from"), Value: aws.String("another")}}})
+	_, err := b.client.DeleteTags(b.ctx, &sdk.DeleteTagsInput{Resources: []string{id},
+		Tags: []ec2types.Tag{{Key: aws.String("Name")}, {Key: aws.String("from"), Value: aws.String("another")}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tags := cloud.TagMap(b.describe(id).Tags); tags["from"] != "me" || tags["Name"] != "" || tags["half"] != "" || tags["aws:ec2:fleet-id"] == "" {
+	if tags := cloud.TagMap(b.describe(id).Tags); tags["from"] != "me" || tags["Name"] != "" || tags["half"] != "" ||
+		tags["aws:ec2:fleet-id"] == "" {
 		t.Errorf("the tags are %v", tags)
 	}
-	out, err := b.client.DescribeTags(b.ctx, &sdk.DescribeTagsInput{Filters: []ec2types.Filter{filter("resource-type", "vpc"), filter("key", "Name")}})
+	out, err := b.client.DescribeTags(b.ctx, &sdk.DescribeTagsInput{Filters: []ec2types.Filter{filter("resource-type",
+		"vpc"), filter("key", "Name")}})
 	if err != nil || len(out.Tags) != 1 || *out.Tags[0].Value != "node" {
 		t.Errorf("described %+v, %v", out, err)
 	}

@@ -9,13 +9,15 @@ import (
 )
 
 const (
-	gp2, gp3, io1, io2, st1 = ec2types.VolumeTypeGp2, ec2types.VolumeTypeGp3, ec2types.VolumeTypeIo1, ec2types.VolumeTypeIo2, ec2types.VolumeTypeSt1
-	fine                    = "DryRunOperation"
+	gp2, gp3, io1, io2, st1 = ec2types.VolumeTypeGp2, ec2types.VolumeTypeGp3, ec2types.VolumeTypeIo1,
+		ec2types.VolumeTypeIo2, ec2types.VolumeTypeSt1
+	fine = "DryRunOperation"
 )
 
 // mapping is a volume of 100 GiB at /dev/xvdb, changed.
 func mapping(change func(*ec2types.BlockDeviceMapping)) ec2types.BlockDeviceMapping {
-	m := ec2types.BlockDeviceMapping{DeviceName: aws.String("/dev/xvdb"), Ebs: &ec2types.EbsBlockDevice{VolumeSize: aws.Int32(100), VolumeType: gp3}}
+	m := ec2types.BlockDeviceMapping{DeviceName: aws.String("/dev/xvdb"),
+		Ebs: &ec2types.EbsBlockDevice{VolumeSize: aws.Int32(100), VolumeType: gp3}}
 	change(&m)
 	return m
 }
@@ -69,14 +71,18 @@ func TestVolumesThatEC2WouldNotMake(t *testing.T) {
 		m    ec2types.BlockDeviceMapping
 		want string
 	}{
-		"plain":                    {named("/dev/xvdb"), fine},
-		"the root of the image":    {named("/dev/xvda"), fine},
-		"a name of Windows":        {named("xvdf"), fine},
-		"an older name":            {named("/dev/sdf"), fine},
-		"without a name":           {mapping(func(m *ec2types.BlockDeviceMapping) { m.DeviceName = nil }), "InvalidBlockDeviceMapping"},
-		"a fruit":                  {named("banana"), "InvalidBlockDeviceMapping"},
-		"a partition":              {named("/dev/sdf1"), "InvalidBlockDeviceMapping"},
-		"no size and no snapshot":  {volume(func(e *ec2types.EbsBlockDevice) { e.VolumeSize = nil }), "InvalidBlockDeviceMapping"},
+		"plain":                 {named("/dev/xvdb"), fine},
+		"the root of the image": {named("/dev/xvda"), fine},
+		"a name of Windows":     {named("xvdf"), fine},
+		"an older name":         {named("/dev/sdf"), fine},
+		"without a name": {mapping(func(m *ec2types.BlockDeviceMapping) {
+			m.DeviceName = nil
+		}), "InvalidBlockDeviceMapping"},
+		"a fruit":     {named("banana"), "InvalidBlockDeviceMapping"},
+		"a partition": {named("/dev/sdf1"), "InvalidBlockDeviceMapping"},
+		"no size and no snapshot": {volume(func(e *ec2types.EbsBlockDevice) {
+			e.VolumeSize = nil
+		}), "InvalidBlockDeviceMapping"},
 		"from a snapshot":          {from(known, 0), fine},
 		"larger than its snapshot": {from(known, 51), fine},
 		"less than its snapshot":   {from(known, 49), "InvalidBlockDeviceMapping"},
@@ -99,13 +105,16 @@ func TestVolumesThatEC2WouldNotMake(t *testing.T) {
 		"too much throughput":      {performing(gp3, 0, 100000), "InvalidParameterValue"},
 		"throughput beyond iops":   {performing(gp3, 3000, 751), "InvalidParameterValue"},
 		"a type that is none":      {performing("gp9", 0, 0), "InvalidParameterValue"},
-		"a key":                    {volume(func(e *ec2types.EbsBlockDevice) { e.KmsKeyId, e.Encrypted = aws.String("alias/mine"), aws.Bool(true) }), fine},
+		"a key": {volume(func(e *ec2types.EbsBlockDevice) {
+			e.KmsKeyId, e.Encrypted = aws.String("alias/mine"), aws.Bool(true)
+		}), fine},
 		"a key, not encrypted": {volume(func(e *ec2types.EbsBlockDevice) {
 			e.KmsKeyId, e.Encrypted = aws.String("alias/mine"), aws.Bool(false)
 		}), "InvalidParameterDependency"},
 	} {
 		in := &sdk.RunInstancesInput{
-			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "m5.large", ImageId: aws.String(b.image),
+			DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "m5.large",
+			ImageId:  aws.String(b.image),
 			SubnetId: aws.String(b.net.Private[0]), BlockDeviceMappings: []ec2types.BlockDeviceMapping{tc.m},
 		}
 		if _, err := b.client.RunInstances(b.ctx, in); code(err) != tc.want {
@@ -113,19 +122,23 @@ func TestVolumesThatEC2WouldNotMake(t *testing.T) {
 		}
 	}
 	in := &sdk.RunInstancesInput{
-		DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "m5.large", ImageId: aws.String(b.image),
-		SubnetId: aws.String(b.net.Private[0]), BlockDeviceMappings: []ec2types.BlockDeviceMapping{named("/dev/xvdb"), named("/dev/xvdb")},
+		DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: "m5.large",
+		ImageId:  aws.String(b.image),
+		SubnetId: aws.String(b.net.Private[0]), BlockDeviceMappings: []ec2types.BlockDeviceMapping{named("/dev/xvdb"),
+			named("/dev/xvdb")},
 	}
 	_, err := b.client.RunInstances(b.ctx, in)
 	b.wantCode(err, "InvalidBlockDeviceMapping")
 }
 
-// TestFleetWithABadVolume makes a template that only a launch finds to be wrong, as EC2 does, but for a device without a name.
+// TestFleetWithABadVolume makes a template that only a launch finds to be wrong, as EC2 does, but for a device without
+// a name.
 func TestFleetWithABadVolume(t *testing.T) {
 	b := newBench(t)
 	b.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{
-			{DeviceName: aws.String("/dev/xvdb"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10), VolumeType: io1}},
+			{DeviceName: aws.String("/dev/xvdb"),
+				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10), VolumeType: io1}},
 		}
 	})
 	out := b.mustFleet(b.fleet(onDemand, 1, b.override("m5.large", 0)))
@@ -133,7 +146,8 @@ func TestFleetWithABadVolume(t *testing.T) {
 		t.Errorf("the fleet got %s", got)
 	}
 	_, err := b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{
-		DryRun: aws.Bool(true), LaunchTemplateName: aws.String("another"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
+		DryRun: aws.Bool(true), LaunchTemplateName: aws.String("another"),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
 			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10)}}},
 		},
 	})
@@ -149,7 +163,8 @@ func TestVolumeOfASnapshot(t *testing.T) {
 	}
 	b.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{
-			{DeviceName: aws.String("/dev/xvdb"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{SnapshotId: aws.String(snapshot)}},
+			{DeviceName: aws.String("/dev/xvdb"),
+				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{SnapshotId: aws.String(snapshot)}},
 		}
 	})
 	b.launch(onDemand)

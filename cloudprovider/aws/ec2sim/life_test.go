@@ -26,7 +26,8 @@ func TestLife(t *testing.T) {
 	look(9 * time.Second)
 	look(time.Second)
 	out, err := b.client.TerminateInstances(b.ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{id}})
-	if err != nil || out.TerminatingInstances[0].PreviousState.Name != ec2types.InstanceStateNameRunning || *out.TerminatingInstances[0].CurrentState.Code != 32 {
+	if err != nil || out.TerminatingInstances[0].PreviousState.Name != ec2types.InstanceStateNameRunning ||
+		*out.TerminatingInstances[0].CurrentState.Code != 32 {
 		t.Fatalf("terminating gave %+v, %v", out, err)
 	}
 	look(0)
@@ -96,7 +97,8 @@ func TestPrefixes(t *testing.T) {
 	if taken := before - b.freeAddresses(b.net.Private[0]); taken != 33 {
 		t.Errorf("%d addresses were taken", taken)
 	}
-	if i := b.describe(id); len(i.NetworkInterfaces[0].Ipv4Prefixes) != 2 || *i.NetworkInterfaces[0].Groups[0].GroupId != b.net.SecurityGroup {
+	if i := b.describe(id); len(i.NetworkInterfaces[0].Ipv4Prefixes) != 2 ||
+		*i.NetworkInterfaces[0].Groups[0].GroupId != b.net.SecurityGroup {
 		t.Errorf("the interface is %+v", i.NetworkInterfaces[0])
 	}
 	if _, err := b.world.Terminate([]string{id}); err != nil {
@@ -123,7 +125,8 @@ func TestEventualConsistency(t *testing.T) {
 	for range 2 {
 		_, err = b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{InstanceIds: ids})
 		b.wantCode(err, "InvalidInstanceID.NotFound")
-		_, err = b.client.CreateTags(b.ctx, &sdk.CreateTagsInput{Resources: ids, Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}})
+		_, err = b.client.CreateTags(b.ctx, &sdk.CreateTagsInput{Resources: ids,
+			Tags: []ec2types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}})
 		b.wantCode(err, "InvalidInstanceID.NotFound")
 		_, err = b.client.TerminateInstances(b.ctx, &sdk.TerminateInstancesInput{InstanceIds: ids})
 		b.wantCode(err, "InvalidInstanceID.NotFound")
@@ -148,7 +151,8 @@ func TestStateLag(t *testing.T) {
 		t.Fatalf("terminating gave %+v, %v", out, err)
 	}
 	b.clock.step(2 * time.Second)
-	running, err := b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-state-name", "running")}})
+	running, err := b.client.DescribeInstances(b.ctx,
+		&sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-state-name", "running")}})
 	if err != nil || len(running.Reservations) != 1 {
 		t.Errorf("two seconds later %+v runs, %v", running, err)
 	}
@@ -180,7 +184,8 @@ func TestInterruption(t *testing.T) {
 	if i.State.Name != ec2types.InstanceStateNameTerminated || *i.StateReason.Code != "Server.SpotInstanceTermination" {
 		t.Errorf("it is %s by %s", i.State.Name, *i.StateReason.Code)
 	}
-	want := "state-changed@00:00:pending state-changed@00:10:running spot-warned@01:00:running state-changed@03:00:shutting-down state-changed@03:20:terminated"
+	want := "state-changed@00:00:pending state-changed@00:10:running spot-warned@01:00:running " +
+		"state-changed@03:00:shutting-down state-changed@03:20:terminated"
 	if got := strings.Join(heard, " "); got != want {
 		t.Errorf("heard %s\nwant  %s", got, want)
 	}
@@ -229,7 +234,8 @@ func TestStatus(t *testing.T) {
 	if got := b.statuses(filter("event.code", "instance-*")); got != planned+"=ok/ok/instance-retirement" {
 		t.Errorf("planned: %s", got)
 	}
-	if got := b.statuses(filter("instance-status.reachability", "passed")); !strings.Contains(got, healthy) || strings.Contains(got, dead) {
+	if got := b.statuses(filter("instance-status.reachability", "passed")); !strings.Contains(got, healthy) ||
+		strings.Contains(got, dead) {
 		t.Errorf("reachable: %s", got)
 	}
 	if err := b.world.Impair(dead, false, false); err != nil {
@@ -252,7 +258,8 @@ func (b *bench) statuses(filters ...ec2types.Filter) string {
 		for _, e := range s.Events {
 			events += string(e.Code)
 		}
-		all = append(all, fmt.Sprintf("%s=%s/%s/%s", *s.InstanceId, s.InstanceStatus.Status, s.SystemStatus.Status, events))
+		all = append(all, fmt.Sprintf("%s=%s/%s/%s", *s.InstanceId, s.InstanceStatus.Status,
+			s.SystemStatus.Status, events))
 	}
 	return strings.Join(all, " ")
 }
@@ -262,7 +269,8 @@ func TestRunInstances(t *testing.T) {
 	b := newBench(t)
 	b.template()
 	in := func(least, most int32) *sdk.RunInstancesInput {
-		return &sdk.RunInstancesInput{MinCount: aws.Int32(least), MaxCount: aws.Int32(most), InstanceType: "m5.large", SubnetId: aws.String(b.net.Private[0]),
+		return &sdk.RunInstancesInput{MinCount: aws.Int32(least), MaxCount: aws.Int32(most), InstanceType: "m5.large",
+			SubnetId:       aws.String(b.net.Private[0]),
 			LaunchTemplate: &ec2types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(templateName)}}
 	}
 	out, err := b.client.RunInstances(b.ctx, in(1, 3))

@@ -10,8 +10,8 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// TestManyAtOnce launches, describes and ends from many sides at once. However they meet, no pool holds more than it can, no two
-// machines have one address, and a token buys once.
+// TestManyAtOnce launches, describes and ends from many sides at once. However they meet, no pool holds more than it
+// can, no two machines have one address, and a token buys once.
 func TestManyAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.template()
@@ -20,7 +20,8 @@ func TestManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for n := range 12 {
 		wg.Go(func() {
-			in := b.fleet(onDemand, 10, b.override("m5.large", n%2), b.override("m5.large", 1-n%2), b.override("m5.xlarge", 0))
+			in := b.fleet(onDemand, 10, b.override("m5.large", n%2), b.override("m5.large", 1-n%2),
+				b.override("m5.xlarge", 0))
 			in.ClientToken = aws.String(fmt.Sprintf("token-%d", n/2))
 			in.LaunchTemplateConfigs[0].Overrides = in.LaunchTemplateConfigs[0].Overrides[n%2:]
 			_, err := b.client.CreateFleet(b.ctx, in)
@@ -36,7 +37,8 @@ func TestManyAtOnce(t *testing.T) {
 				return
 			}
 			for _, r := range out.Reservations[:min(1, len(out.Reservations))] {
-				if _, err := b.client.TerminateInstances(b.ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{*r.Instances[0].InstanceId}}); err != nil {
+				if _, err := b.client.TerminateInstances(b.ctx,
+					&sdk.TerminateInstancesInput{InstanceIds: []string{*r.Instances[0].InstanceId}}); err != nil {
 					t.Error(err)
 				}
 			}

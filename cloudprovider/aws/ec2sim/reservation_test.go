@@ -16,8 +16,10 @@ import (
 func TestTargetedReservation(t *testing.T) {
 	b := newBench(t)
 	id := b.world.AddReservation(ec2types.CapacityReservation{
-		InstanceType: aws.String("m5.large"), AvailabilityZone: aws.String("us-west-2a"), TotalInstanceCount: aws.Int32(2),
-		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted, Tags: []ec2types.Tag{{Key: aws.String("team"), Value: aws.String("ml")}},
+		InstanceType: aws.String("m5.large"), AvailabilityZone: aws.String("us-west-2a"),
+		TotalInstanceCount:    aws.Int32(2),
+		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaTargeted, Tags: []ec2types.Tag{{Key: aws.String("team"),
+			Value: aws.String("ml")}},
 	})
 	b.capacity("*", "*", 0) // a reservation holds what nobody else can have
 	b.template(func(d *ec2types.RequestLaunchTemplateData) {
@@ -41,7 +43,8 @@ func TestTargetedReservation(t *testing.T) {
 	if got := b.available(id); got != 1 {
 		t.Errorf("%d are available after one ended", got)
 	}
-	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1, b.override("m5.xlarge", 0)))); got != "!InvalidParameterCombination:m5.xlarge/a" {
+	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1, b.override("m5.xlarge",
+		0)))); got != "!InvalidParameterCombination:m5.xlarge/a" {
 		t.Errorf("another type got %s", got)
 	}
 }
@@ -65,7 +68,8 @@ func filter(name string, values ...string) ec2types.Filter {
 func TestOpenReservation(t *testing.T) {
 	b := newBench(t)
 	b.template()
-	id := b.world.AddReservation(ec2types.CapacityReservation{InstanceType: aws.String("m5.large"), AvailabilityZone: aws.String("us-west-2b"), TotalInstanceCount: aws.Int32(1)})
+	id := b.world.AddReservation(ec2types.CapacityReservation{InstanceType: aws.String("m5.large"),
+		AvailabilityZone: aws.String("us-west-2b"), TotalInstanceCount: aws.Int32(1)})
 	in := b.fleet(onDemand, 2, b.override("m5.large", 0), b.override("m5.large", 1))
 	in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{CapacityReservationOptions: &ec2types.CapacityReservationOptionsRequest{
 		UsageStrategy: ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst}}
@@ -89,7 +93,8 @@ func TestReservationEnds(t *testing.T) {
 	b := newBench(t)
 	b.template()
 	end := b.clock.Now().Add(time.Hour)
-	b.world.AddReservation(ec2types.CapacityReservation{InstanceType: aws.String("m5.large"), AvailabilityZone: aws.String("us-west-2a"), TotalInstanceCount: aws.Int32(1), EndDate: &end})
+	b.world.AddReservation(ec2types.CapacityReservation{InstanceType: aws.String("m5.large"),
+		AvailabilityZone: aws.String("us-west-2a"), TotalInstanceCount: aws.Int32(1), EndDate: &end})
 	id := b.launch(onDemand)
 	var warned []string
 	b.world.OnChange(func(c cloud.Change) { warned = append(warned, fmt.Sprintf("%s %s", c.Kind, c.Instance.State)) })
@@ -99,7 +104,8 @@ func TestReservationEnds(t *testing.T) {
 	}
 	b.clock.step(2 * time.Minute)
 	b.world.Tick()
-	if got := fmt.Sprint(warned); got != "[reservation-warned pending state-changed running state-changed shutting-down]" {
+	if got := fmt.Sprint(warned); got != "[reservation-warned pending state-changed running state-changed "+
+		"shutting-down]" {
 		t.Errorf("heard %s", got)
 	}
 	b.clock.step(2 * time.Hour)
@@ -117,10 +123,12 @@ func TestPlacementGroups(t *testing.T) {
 		zones    []int
 		want     string
 	}{
-		"seven of a spread group in a zone": {ec2types.PlacementStrategySpread, 8, []int{0}, "7×m5.large/a !InstanceLimitExceeded:m5.large/a"},
-		"the rest in the next zone":         {ec2types.PlacementStrategySpread, 8, []int{0, 1}, "7×m5.large/a 1×m5.large/b !InstanceLimitExceeded:m5.large/a"},
-		"a cluster group has no limit":      {ec2types.PlacementStrategyCluster, 9, []int{0}, "9×m5.large/a"},
-		"partitions":                        {ec2types.PlacementStrategyPartition, 5, []int{0}, "5×m5.large/a"},
+		"seven of a spread group in a zone": {ec2types.PlacementStrategySpread, 8, []int{0}, "7×m5.large/a " +
+			"!InstanceLimitExceeded:m5.large/a"},
+		"the rest in the next zone": {ec2types.PlacementStrategySpread, 8, []int{0, 1},
+			"7×m5.large/a 1×m5.large/b !InstanceLimitExceeded:m5.large/a"},
+		"a cluster group has no limit": {ec2types.PlacementStrategyCluster, 9, []int{0}, "9×m5.large/a"},
+		"partitions":                   {ec2types.PlacementStrategyPartition, 5, []int{0}, "5×m5.large/a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -143,7 +151,8 @@ func TestPlacementGroups(t *testing.T) {
 			if c.strategy == ec2types.PlacementStrategyPartition && fmt.Sprint(perPartition) != "map[1:2 2:2 3:1]" {
 				t.Errorf("the partitions hold %v", perPartition)
 			}
-			if i := b.describe(out.Instances[0].InstanceIds[0]); aws.ToString(i.Placement.GroupId) != group || aws.ToString(i.Placement.GroupName) != "mine" {
+			if i := b.describe(out.Instances[0].InstanceIds[0]); aws.ToString(i.Placement.GroupId) != group ||
+				aws.ToString(i.Placement.GroupName) != "mine" {
 				t.Errorf("the instance is in %+v", i.Placement)
 			}
 		})
@@ -158,10 +167,12 @@ func TestClusterGroupStaysInItsZone(t *testing.T) {
 		d.Placement = &ec2types.LaunchTemplatePlacementRequest{GroupName: aws.String("mine")}
 	})
 	b.launch(onDemand)
-	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1, b.override("m5.large", 1)))); got != "!InsufficientInstanceCapacity:m5.large/b" {
+	if got := fleetText(b.mustFleet(b.fleet(onDemand, 1,
+		b.override("m5.large", 1)))); got != "!InsufficientInstanceCapacity:m5.large/b" {
 		t.Errorf("got %s", got)
 	}
-	out, err := b.client.DescribePlacementGroups(b.ctx, &sdk.DescribePlacementGroupsInput{GroupNames: []string{"mine"}, Filters: []ec2types.Filter{filter("tag:team", "h*")}})
+	out, err := b.client.DescribePlacementGroups(b.ctx, &sdk.DescribePlacementGroupsInput{GroupNames: []string{"mine"},
+		Filters: []ec2types.Filter{filter("tag:team", "h*")}})
 	if err != nil || len(out.PlacementGroups) != 1 {
 		t.Errorf("describing gave %+v, %v", out, err)
 	}

@@ -1,7 +1,8 @@
-// Package ec2sim is an EC2 that fits in a test: one HTTP server that speaks AWS's wire protocols well enough that a program which
-// uses the AWS SDK can't tell it from the real one, but for the endpoint. This package is the server: it finds out which
-// service a request is for and sends it there through the gates (signature, permissions, faults). The state is in package
-// cloud, EC2's protocol in package ec2; the other services have packages of their own and are handed in.
+// Package ec2sim is an EC2 that fits in a test: one HTTP server that speaks AWS's wire protocols well enough that a
+// program which uses the AWS SDK can't tell it from the real one, but for the endpoint. This package is the server: it
+// finds out which service a request is for and sends it there through the gates (signature, permissions, faults). The
+// state is in package cloud, EC2's protocol in package ec2; the other services have packages of their own and are
+// handed in.
 //
 // The provider must not import anything of this, and this imports nothing of the provider but data: else the two could
 // agree on a mistake.
@@ -28,7 +29,8 @@ import (
 type Options struct {
 	// World is the cloud to serve. If it is nil, one is made of Config.
 	World *cloud.World
-	// Config describes the world to make. Without types it gets all that EC2 sells in its region, with their zones and prices.
+	// Config describes the world to make. Without types it gets all that EC2 sells in its region, with their zones and
+	// prices.
 	Config cloud.Config
 	// Limits are EC2's rates; nil means those that AWS documents. A test whose clock stands still wants ec2.NoLimits.
 	Limits *ec2.Limits
@@ -56,9 +58,9 @@ type Loser interface {
 	Lose(c *wire.Call) bool
 }
 
-// latency is how long an answer takes at least. The SDK (smithy-go 1.28) closes a request's body when the response's head is
-// there; if its own writing goroutine has not come to its end by then, it takes the closed body for a failure and cuts the
-// connection. No real network is that fast, so this one isn't either.
+// latency is how long an answer takes at least. The SDK (smithy-go 1.28) closes a request's body when the response's
+// head is there; if its own writing goroutine has not come to its end by then, it takes the closed body for a failure
+// and cuts the connection. No real network is that fast, so this one isn't either.
 const latency = time.Millisecond
 
 // maxBody is more than any request of the SDK has.
@@ -78,7 +80,8 @@ func New(o Options) (*Server, error) {
 	if o.Limits != nil {
 		limits = *o.Limits
 	}
-	s := &Server{World: world, EC2: ec2.New(world, limits), services: map[string]wire.Service{}, gates: o.Gates, mux: http.NewServeMux(), calls: map[string]int{}}
+	s := &Server{World: world, EC2: ec2.New(world, limits), services: map[string]wire.Service{}, gates: o.Gates,
+		mux: http.NewServeMux(), calls: map[string]int{}}
 	for _, service := range append([]wire.Service{s.EC2}, o.Services...) {
 		if s.services[service.Name()] != nil {
 			return nil, fmt.Errorf("making the simulator: two services are called %q", service.Name())
@@ -183,9 +186,9 @@ type scope struct {
 	key, region, service string
 }
 
-// scopeOf finds out which service a request is for: its signature says so; one without is told by the target of a JSON call or,
-// for the one call that is made before there are credentials, by its action. Whatever else comes unsigned goes to EC2, where the
-// signature's gate refuses it.
+// scopeOf finds out which service a request is for: its signature says so; one without is told by the target of a JSON
+// call or, for the one call that is made before there are credentials, by its action. Whatever else comes unsigned goes
+// to EC2, where the signature's gate refuses it.
 func scopeOf(r *http.Request, body []byte) scope {
 	credential := r.URL.Query().Get("X-Amz-Credential")
 	if header := r.Header.Get("Authorization"); credential == "" {

@@ -35,7 +35,8 @@ func TestLimits(t *testing.T) {
 		return err
 	}
 	narrow := func() error {
-		_, err := b.client.DescribeInstances(b.ctx, &sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-state-name", "running")}})
+		_, err := b.client.DescribeInstances(b.ctx,
+			&sdk.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-state-name", "running")}})
 		return err
 	}
 	if n := until(bare); n != 50 {
@@ -101,17 +102,22 @@ func (r refuser) Lose(c *wire.Call) bool { return c.Action == r.lost }
 
 // TestGates refuses a call in EC2's words, and loses an answer after the deed.
 func TestGates(t *testing.T) {
-	b := newBench(t, func(o *ec2sim.Options) { o.Gates = []wire.Gate{refuser{denied: "CreateTags", lost: "CreateFleet"}} })
+	b := newBench(t, func(o *ec2sim.Options) {
+		o.Gates = []wire.Gate{refuser{denied: "CreateTags", lost: "CreateFleet"}}
+	})
 	b.template()
-	_, err := b.client.CreateTags(b.ctx, &sdk.CreateTagsInput{Resources: []string{b.net.VPC}, Tags: []ec2types.Tag{{Key: aws.String("a")}}, DryRun: aws.Bool(true)})
+	_, err := b.client.CreateTags(b.ctx, &sdk.CreateTagsInput{Resources: []string{b.net.VPC},
+		Tags: []ec2types.Tag{{Key: aws.String("a")}}, DryRun: aws.Bool(true)})
 	b.wantCode(err, "UnauthorizedOperation")
-	if _, err := b.client.CreateFleet(b.ctx, b.fleet(onDemand, 2, b.override("m5.large", 0))); err == nil || !strings.Contains(err.Error(), "EOF") {
+	if _, err := b.client.CreateFleet(b.ctx, b.fleet(onDemand, 2, b.override("m5.large", 0))); err == nil ||
+		!strings.Contains(err.Error(), "EOF") {
 		t.Errorf("the answer was not lost: %v", err)
 	}
 	if n := len(b.world.Instances()); n != 2 {
 		t.Errorf("%d instances came of the call whose answer was lost", n)
 	}
-	if calls := b.server.Calls(); calls["ec2:CreateFleet"] != 1 || calls["ec2:CreateTags"] != 1 || calls["ec2:CreateLaunchTemplate"] != 1 {
+	if calls := b.server.Calls(); calls["ec2:CreateFleet"] != 1 || calls["ec2:CreateTags"] != 1 ||
+		calls["ec2:CreateLaunchTemplate"] != 1 {
 		t.Errorf("the calls were counted as %v", calls)
 	}
 }
@@ -132,13 +138,15 @@ func (e echo) ServeAWS(w http.ResponseWriter, c *wire.Call) {
 
 // TestRoutes finds the service of a request.
 func TestRoutes(t *testing.T) {
-	server, err := ec2sim.New(ec2sim.Options{Services: []wire.Service{echo("ssm"), echo("sts"), echo("sqs"), echo("eks")}})
+	server, err := ec2sim.New(ec2sim.Options{Services: []wire.Service{echo("ssm"), echo("sts"), echo("sqs"),
+		echo("eks")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.Handle("/_tenon/", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "control") })) //nolint:errcheck // as above
 	signed := func(service string) http.Header {
-		return http.Header{"Authorization": {"AWS4-HMAC-SHA256 Credential=AKID/20260901/eu-west-1/" + service + "/aws4_request, SignedHeaders=host, Signature=abc"}}
+		return http.Header{"Authorization": {"AWS4-HMAC-SHA256 Credential=AKID/20260901/eu-west-1/" + service +
+			"/aws4_request, SignedHeaders=host, Signature=abc"}}
 	}
 	for name, c := range map[string]struct {
 		path   string
@@ -146,12 +154,14 @@ func TestRoutes(t *testing.T) {
 		form   url.Values
 		want   string
 	}{
-		"a signature":            {header: signed("eks"), path: "/clusters/lab", want: "eks eu-west-1 AKID Echo"},
-		"a signed address":       {path: "/?X-Amz-Credential=AKID%2F20260901%2Feu-west-1%2Fsts%2Faws4_request", want: "sts eu-west-1 AKID Echo"},
-		"a JSON target":          {header: http.Header{"X-Amz-Target": {"AmazonSSM.GetParameter"}}, want: "ssm   Echo"},
-		"before credentials":     {form: url.Values{"Action": {"AssumeRoleWithWebIdentity"}}, want: "sts   Echo"},
-		"the control endpoint":   {path: "/_tenon/faults", want: "control"},
-		"an action of EC2":       {header: signed("ec2"), form: url.Values{"Action": {"Dance"}}, want: "<Code>InvalidAction</Code>"},
+		"a signature": {header: signed("eks"), path: "/clusters/lab", want: "eks eu-west-1 AKID Echo"},
+		"a signed address": {path: "/?X-Amz-Credential=AKID%2F20260901%2Feu-west-1%2Fsts%2Faws4_request",
+			want: "sts eu-west-1 AKID Echo"},
+		"a JSON target":        {header: http.Header{"X-Amz-Target": {"AmazonSSM.GetParameter"}}, want: "ssm   Echo"},
+		"before credentials":   {form: url.Values{"Action": {"AssumeRoleWithWebIdentity"}}, want: "sts   Echo"},
+		"the control endpoint": {path: "/_tenon/faults", want: "control"},
+		"an action of EC2": {header: signed("ec2"), form: url.Values{"Action": {"Dance"}},
+			want: "<Code>InvalidAction</Code>"},
 		"a service nobody gives": {header: signed("s3"), want: `no service "s3"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 func TestWhatALaunchMayAsk(t *testing.T) {
 	b := newBench(t)
 	card := func(card, device int32, kind string) ec2types.InstanceNetworkInterfaceSpecification {
-		return ec2types.InstanceNetworkInterfaceSpecification{SubnetId: aws.String(b.net.Private[0]), Groups: []string{b.net.SecurityGroup},
+		return ec2types.InstanceNetworkInterfaceSpecification{SubnetId: aws.String(b.net.Private[0]),
+			Groups:           []string{b.net.SecurityGroup},
 			NetworkCardIndex: aws.Int32(card), DeviceIndex: aws.Int32(device), InterfaceType: aws.String(kind)}
 	}
 	public := card(0, 0, "interface")
@@ -33,7 +34,8 @@ func TestWhatALaunchMayAsk(t *testing.T) {
 			r.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{public, card(0, 1, "interface")}
 		}, "InvalidParameterCombination"},
 		{"a network card that is not there", "m5.large", func(r *sdk.RunInstancesInput) {
-			r.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{card(0, 0, "interface"), card(1, 1, "interface")}
+			r.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{card(0, 0, "interface"),
+				card(1, 1, "interface")}
 		}, "InvalidParameterValue"},
 		{"more fabric adapters than there are", "c5n.18xlarge", func(r *sdk.RunInstancesInput) {
 			r.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{card(0, 0, "efa"), card(0, 1, "efa")}
@@ -43,10 +45,12 @@ func TestWhatALaunchMayAsk(t *testing.T) {
 		}, "DryRunOperation"},
 		{"a tag with a slash in the metadata", "m5.large", func(r *sdk.RunInstancesInput) {
 			r.MetadataOptions = &ec2types.InstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.InstanceMetadataTagsStateEnabled}
-			r.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{{Key: aws.String("a/b"), Value: aws.String("c")}}}}
+			r.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance,
+				Tags: []ec2types.Tag{{Key: aws.String("a/b"), Value: aws.String("c")}}}}
 		}, "InvalidParameterValue"},
 	} {
-		in := &sdk.RunInstancesInput{DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: ec2types.InstanceType(tc.kind), ImageId: aws.String(b.image)}
+		in := &sdk.RunInstancesInput{DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+			InstanceType: ec2types.InstanceType(tc.kind), ImageId: aws.String(b.image)}
 		tc.change(in)
 		if len(in.NetworkInterfaces) == 0 {
 			in.SubnetId = aws.String(b.net.Private[0])
@@ -86,7 +90,8 @@ func TestReservationIsForItsKind(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.template()
-		r.InstanceType, r.AvailabilityZone, r.TotalInstanceCount = aws.String("m5.large"), aws.String("us-west-2a"), aws.Int32(1)
+		r.InstanceType, r.AvailabilityZone, r.TotalInstanceCount = aws.String("m5.large"), aws.String("us-west-2a"),
+			aws.Int32(1)
 		id := b.world.AddReservation(r)
 		if got := aws.ToString(b.describe(b.launch(onDemand)).CapacityReservationId); got == id {
 			t.Errorf("%s: a plain machine sits in the reservation", name)
@@ -99,8 +104,11 @@ func TestVolumesThatStay(t *testing.T) {
 	b := newBench(t)
 	b.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{
-			{DeviceName: aws.String("/dev/xvdb"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10), DeleteOnTermination: aws.Bool(false)}},
-			{DeviceName: aws.String("/dev/xvdc"), Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10)}},
+			{DeviceName: aws.String("/dev/xvdb"),
+				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10),
+					DeleteOnTermination: aws.Bool(false)}},
+			{DeviceName: aws.String("/dev/xvdc"),
+				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10)}},
 		}
 	})
 	for _, m := range b.describe(b.launch(onDemand)).BlockDeviceMappings {

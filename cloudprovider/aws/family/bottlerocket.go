@@ -17,8 +17,10 @@ var releaseInName = regexp.MustCompile(`-v([0-9]+)\.([0-9]+)\.[0-9]+(-|$)`)
 // tomlData is the user data of Bottlerocket: the class's settings with ours put over them. Of node labels the class's
 // stay, unless they are also ours. Of node taints only ours hold: the scheduler would not know of others.
 func tomlData(n Node) (string, error) {
-	if strings.HasPrefix(strings.TrimSpace(n.UserData), "#!") { // to TOML it is a remark, and some scripts read as settings
-		return "", errors.New("spec.userData is a script; Bottlerocket runs none, it takes settings in TOML, such as [settings.kubernetes]")
+	if strings.HasPrefix(strings.TrimSpace(n.UserData), "#!") {
+		// to TOML it is a remark, and some scripts read as settings
+		return "", errors.New("spec.userData is a script; Bottlerocket runs none, it takes settings in TOML, such as " +
+			"[settings.kubernetes]")
 	}
 	tree := map[string]any{}
 	if err := toml.Unmarshal([]byte(n.UserData), &tree); err != nil {
@@ -88,7 +90,8 @@ func (s settings) put(kubernetes map[string]any) {
 	if s.CPUCFSQuota != nil {
 		kubernetes["cpu-cfs-quota-enforced"] = *s.CPUCFSQuota
 	}
-	for name, value := range map[string]*int64{"max-pods": s.MaxPods, "eviction-max-pod-grace-period": s.EvictionMaxPodGracePeriod} {
+	for name, value := range map[string]*int64{"max-pods": s.MaxPods,
+		"eviction-max-pod-grace-period": s.EvictionMaxPodGracePeriod} {
 		if value != nil {
 			kubernetes[name] = *value
 		}
@@ -102,8 +105,9 @@ func (s settings) put(kubernetes map[string]any) {
 		}
 	}
 	for name, values := range map[string]map[string]string{
-		"eviction-hard": s.EvictionHard, "eviction-soft": s.EvictionSoft, "eviction-soft-grace-period": s.EvictionSoftGracePeriod,
-		"kube-reserved": s.KubeReserved, "system-reserved": s.SystemReserved,
+		"eviction-hard": s.EvictionHard, "eviction-soft": s.EvictionSoft,
+		"eviction-soft-grace-period": s.EvictionSoftGracePeriod,
+		"kube-reserved":              s.KubeReserved, "system-reserved": s.SystemReserved,
 	} {
 		if len(values) > 0 {
 			kubernetes[name] = values
@@ -111,8 +115,8 @@ func (s settings) put(kubernetes map[string]any) {
 	}
 }
 
-// mountCommand joins the disks of the instance and puts the files of pods and images there. Since release 1.46 the system
-// knows by itself which folders these are; before, and if the release is not known, they are named.
+// mountCommand joins the disks of the instance and puts the files of pods and images there. Since release 1.46 the
+// system knows by itself which folders these are; before, and if the release is not known, they are named.
 func mountCommand(imageName string) map[string]any {
 	bind := []string{"apiclient", "ephemeral-storage", "bind"}
 	if !sinceRelease(imageName, 1, 46) {

@@ -15,18 +15,21 @@ func classWith(name, userData string) *awsv1.EC2NodeClass {
 // shared is an archive for nodes of AL2 and of AL2023.
 const shared = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=B\n\n" +
 	"--B\nContent-Type: text/x-shellscript\n\n#!/bin/bash\necho hi\n" +
-	"--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n--B--\n"
+	"--B\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: " +
+	"{}\n--B--\n"
 
 // What a node can be told passes the check; what it can't is refused before anything is launched.
 func TestCheckUserData(t *testing.T) {
-	const config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      maxPods: 3\n"
+	const config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    config:\n      " +
+		"maxPods: 3\n"
 	for _, c := range []struct{ family, userData, want string }{
 		{awsv1.AMIFamilyAL2023, "", ""},
 		{awsv1.AMIFamilyAL2023, "#!/bin/bash\n[settings] || echo hi\n", ""},
 		{awsv1.AMIFamilyAL2023, "hello world", ""},
 		{awsv1.AMIFamilyAL2023, config, ""},
 		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\n" + config, ""},
-		{awsv1.AMIFamilyAL2023, config + "  containerd: [broken\n", "spec.userData begins like a NodeConfig but is not YAML"},
+		{awsv1.AMIFamilyAL2023, config + "  containerd: [broken\n", "spec.userData begins like a NodeConfig but is " +
+			"not YAML"},
 		{awsv1.AMIFamilyAL2, "yum install -y htop", ""},
 		{awsv1.AMIFamilyAL2, "#cloud-config\npackages: [htop]\n", ""},
 		{awsv1.AMIFamilyAL2, config, "only images of AL2023 read"},
@@ -40,17 +43,22 @@ func TestCheckUserData(t *testing.T) {
 		{awsv1.AMIFamilyWindows2022, config, "written for Linux"},
 		{awsv1.AMIFamilyWindows2022, "#cloud-config-archive\n- type: text/plain\n", "written for Linux"},
 		{awsv1.AMIFamilyWindows2022, "#include-once\nhttps://example.com/x\n", "written for Linux"},
-		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: {kubelet: 5}\n", "spec.userData is no NodeConfig: spec.kubelet must be an object"},
-		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: all\n", "spec.userData is no NodeConfig: spec must be an object"},
-		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nspec: {kubelet: 5}\n", "spec.userData: part 1 of type application/node.eks.aws is no NodeConfig: spec.kubelet must be an object"},
-		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\n5\n", "is no NodeConfig: it must be an object"},
+		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: {kubelet: 5}\n", "spec.userData is no NodeConfig: " +
+			"spec.kubelet must be an object"},
+		{awsv1.AMIFamilyAL2023, "kind: NodeConfig\nspec: all\n", "spec.userData is no NodeConfig: spec must be an " +
+			"object"},
+		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nspec: {kubelet: 5}\n",
+			"spec.userData: part 1 of type application/node.eks.aws is no NodeConfig: spec.kubelet must be an object"},
+		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\n5\n", "is no NodeConfig: it must be an " +
+			"object"},
 		{awsv1.AMIFamilyCustom, "[settings", ""},
 	} {
 		err := family.CheckUserData(classWith(c.family, c.userData))
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s, %q: %v", c.family, c.userData, err)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "spec.userData")):
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(),
+			"spec.userData")):
 			t.Errorf("%s, %q: error is %v, want %q", c.family, c.userData, err, c.want)
 		}
 	}
@@ -72,11 +80,15 @@ func TestDoubtUserData(t *testing.T) {
 		{awsv1.AMIFamilyCustom, " \n", []string{"spec.userData is empty"}},
 		{awsv1.AMIFamilyAL2023, "", nil},
 		{awsv1.AMIFamilyAL2023, "hello world", nil},
-		{awsv1.AMIFamilyAL2023, head + "spec:\n  cluster: {name: a}\n  instance: {localStorage: {strategy: RAID0, mountPath: /x}}\n  kubelet: {config: {anything: 1}, flags: [--v=2], maxPodsExpression: max_pods}\n", nil},
-		{awsv1.AMIFamilyAL2023, head + "spec:\n  kubeletz: {}\n  kubelet: {conf: {}}\n", []string{"spec.kubelet.conf is no field", "spec.kubeletz is no field"}},
-		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nspec: {}\n", []string{"has no apiVersion", "has no kind"}},
+		{awsv1.AMIFamilyAL2023, head + "spec:\n  cluster: {name: a}\n  instance: {localStorage: {strategy: RAID0, " +
+			"mountPath: /x}}\n  kubelet: {config: {anything: 1}, flags: [--v=2], maxPodsExpression: max_pods}\n", nil},
+		{awsv1.AMIFamilyAL2023, head + "spec:\n  kubeletz: {}\n  kubelet: {conf: {}}\n",
+			[]string{"spec.kubelet.conf is no field", "spec.kubeletz is no field"}},
+		{awsv1.AMIFamilyAL2023, "Content-Type: application/node.eks.aws\n\nspec: {}\n", []string{"has no apiVersion",
+			"has no kind"}},
 		{awsv1.AMIFamilyBottlerocket, "[settings]\nmotd = 'hi'\n", nil},
-		{awsv1.AMIFamilyBottlerocket, "max-pods = 3\n[kubernetes]\nx = 1\n", []string{"kubernetes, max-pods outside of settings"}},
+		{awsv1.AMIFamilyBottlerocket, "max-pods = 3\n[kubernetes]\nx = 1\n", []string{"kubernetes, max-pods outside " +
+			"of settings"}},
 		{awsv1.AMIFamilyAL2, "hello world", nil},
 		{awsv1.AMIFamilyAL2, shared, []string{"part 2 is a NodeConfig, which images of AL2 pass over"}},
 		{awsv1.AMIFamilyAL2023, shared, nil},

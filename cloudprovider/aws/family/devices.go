@@ -9,8 +9,8 @@ import (
 // defaultSize is the size of the disk with pods' files, unless a class or the family says otherwise.
 const defaultSize = "20Gi"
 
-// Devices are the disks that instances of the class are launched with: the class's own, else the family's. An empty list
-// means that the image's are left as they are.
+// Devices are the disks that instances of the class are launched with: the class's own, else the family's. An empty
+// list means that the image's are left as they are.
 func (f Family) Devices(class *awsv1.EC2NodeClass) []*awsv1.BlockDeviceMapping {
 	var out []*awsv1.BlockDeviceMapping
 	for _, own := range class.Spec.BlockDeviceMappings {
@@ -42,8 +42,8 @@ func (f Family) BootDevice() string {
 }
 
 // EphemeralStorage is the size of the disk that holds pods' files, images and logs, if they are not on disks of the
-// instance itself: the one that the class marks, else the one that the family puts them on. If the class says nothing of
-// that one, or not its size because it starts from a snapshot, the family's default is expected.
+// instance itself: the one that the class marks, else the one that the family puts them on. If the class says nothing
+// of that one, or not its size because it starts from a snapshot, the family's default is expected.
 func (f Family) EphemeralStorage(class *awsv1.EC2NodeClass) resource.Quantity {
 	devices := f.Devices(class)
 	for _, is := range []func(*awsv1.BlockDeviceMapping) bool{

@@ -21,12 +21,13 @@ func (e *TooLargeError) Error() string {
 	if e.Packed > 0 {
 		packed = fmt.Sprintf(" (%d when compressed)", e.Packed)
 	}
-	return fmt.Sprintf("user data is %d bytes%s and EC2 takes %d; shorten spec.userData, for instance by a script that downloads the rest",
+	return fmt.Sprintf("user data is %d bytes%s and EC2 takes %d; shorten spec.userData, for instance by a script "+
+		"that downloads the rest",
 		e.Bytes, packed, MaxUserData)
 }
 
-// Encode makes of user data what EC2's API takes: base64. If it is more than EC2 allows and the family's images can unpack
-// it, it is compressed first.
+// Encode makes of user data what EC2's API takes: base64. If it is more than EC2 allows and the family's images can
+// unpack it, it is compressed first.
 func (f Family) Encode(userData string) (string, error) {
 	data := []byte(userData)
 	if len(data) > MaxUserData {

@@ -2,8 +2,8 @@
 // about the kubelet, and the user data with which a node finds its way into the cluster.
 //
 // Everything here is a pure function of its arguments; it calls nothing and remembers nothing. What a class's own user
-// data says is merged with ours in the form that each family reads: a MIME archive of scripts (AL2), a MIME archive with
-// NodeConfig objects (AL2023), TOML settings (Bottlerocket) or PowerShell (Windows). Custom is used as it is.
+// data says is merged with ours in the form that each family reads: a MIME archive of scripts (AL2), a MIME archive
+// with NodeConfig objects (AL2023), TOML settings (Bottlerocket) or PowerShell (Windows). Custom is used as it is.
 package family
 
 import (
@@ -21,7 +21,8 @@ type Flags struct {
 	// ENILimitedMemory: the memory that is kept for the kubelet follows from how many pods the network interfaces can
 	// carry, even if maxPods says otherwise, because that is what the image's own scripts compute.
 	ENILimitedMemory bool
-	// ENILimitedPods: how many pods a node runs follows from its network interfaces. Where it does not, DefaultPods holds.
+	// ENILimitedPods: how many pods a node runs follows from its network interfaces. Where it does not, DefaultPods
+	// holds.
 	ENILimitedPods bool
 	// PodsPerCore: the kubelet can be told podsPerCore.
 	PodsPerCore bool

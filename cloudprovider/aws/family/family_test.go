@@ -75,7 +75,8 @@ func TestWhatFamiliesDo(t *testing.T) {
 		{awsv1.AMIFamilyWindows2019, "10.0.17763", corev1.Windows, family.Flags{PodsPerCore: true}},
 		{awsv1.AMIFamilyWindows2022, "10.0.20348", corev1.Windows, family.Flags{PodsPerCore: true}},
 		{awsv1.AMIFamilyWindows2025, "10.0.26100", corev1.Windows, family.Flags{PodsPerCore: true}},
-		{awsv1.AMIFamilyCustom, "", corev1.Linux, family.Flags{ENILimitedMemory: true, ENILimitedPods: true, PodsPerCore: true}},
+		{awsv1.AMIFamilyCustom, "", corev1.Linux, family.Flags{ENILimitedMemory: true, ENILimitedPods: true,
+			PodsPerCore: true}},
 	} {
 		f := named(t, c.name)
 		if f.Name() != c.name || f.OS() != c.os || f.WindowsBuild() != c.build || f.Flags() != c.flags {
@@ -146,15 +147,20 @@ func TestEphemeralStorage(t *testing.T) {
 		{"the family's second disk", awsv1.AMIFamilyBottlerocket, class(), "20Gi"},
 		{"Windows", awsv1.AMIFamilyWindows2022, class(), "50Gi"},
 		{"Custom knows nothing", awsv1.AMIFamilyCustom, class(), "20Gi"},
-		{"the class's disk", awsv1.AMIFamilyAL2, class(disk("/dev/xvda", "100Gi", false), disk("/dev/xvdz", "7Gi", false)), "100Gi"},
-		{"the class's data disk", awsv1.AMIFamilyBottlerocket, class(disk("/dev/xvda", "8Gi", false), disk("/dev/xvdb", "200Gi", false)), "200Gi"},
-		{"the marked disk", awsv1.AMIFamilyBottlerocket, class(disk("/dev/xvda", "8Gi", true), disk("/dev/xvdb", "200Gi", false)), "8Gi"},
+		{"the class's disk", awsv1.AMIFamilyAL2, class(disk("/dev/xvda", "100Gi", false), disk("/dev/xvdz", "7Gi",
+			false)), "100Gi"},
+		{"the class's data disk", awsv1.AMIFamilyBottlerocket, class(disk("/dev/xvda", "8Gi", false),
+			disk("/dev/xvdb", "200Gi", false)), "200Gi"},
+		{"the marked disk", awsv1.AMIFamilyBottlerocket, class(disk("/dev/xvda", "8Gi", true),
+			disk("/dev/xvdb", "200Gi", false)), "8Gi"},
 		{"from a snapshot", awsv1.AMIFamilyAL2, class(disk("/dev/xvda", "", false)), "20Gi"},
 		{"another disk", awsv1.AMIFamilyAL2, class(disk("/dev/xvdz", "7Gi", false)), "20Gi"},
 		{"another disk on Windows", awsv1.AMIFamilyWindows2022, class(disk("xvdf", "7Gi", false)), "50Gi"},
-		{"the marked disk, from a snapshot", awsv1.AMIFamilyAL2, class(disk("/dev/xvdz", "", true), disk("/dev/xvda", "30Gi", false)), "30Gi"},
+		{"the marked disk, from a snapshot", awsv1.AMIFamilyAL2, class(disk("/dev/xvdz", "", true),
+			disk("/dev/xvda", "30Gi", false)), "30Gi"},
 		{"Custom, from a snapshot", awsv1.AMIFamilyCustom, class(disk("/dev/a", "", false)), "20Gi"},
-		{"Custom takes the last", awsv1.AMIFamilyCustom, class(disk("/dev/a", "7Gi", false), disk("/dev/b", "9Gi", false)), "9Gi"},
+		{"Custom takes the last", awsv1.AMIFamilyCustom, class(disk("/dev/a", "7Gi", false),
+			disk("/dev/b", "9Gi", false)), "9Gi"},
 	} {
 		got := named(t, c.family).EphemeralStorage(c.class)
 		if got.String() != c.want {
@@ -188,27 +194,46 @@ func TestMistakes(t *testing.T) {
 		want         string
 	}{
 		{"no CIDR", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.ServiceCIDR = "" }, "service CIDR is not known"},
-		{"another kind", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "apiVersion: v1\nkind: Pod\n" }, "kind Pod"},
+		{"another kind", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "apiVersion: v1\nkind: Pod\n"
+		}, "kind Pod"},
 		{"a broken NodeConfig", awsv1.AMIFamilyAL2023, func(n *family.Node) {
 			n.UserData = "# ours\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: [broken\n"
 		}, "begins like a NodeConfig but is not YAML"},
 		{"another boundary", awsv1.AMIFamilyAL2023, func(n *family.Node) {
-			n.UserData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"A\"\n\n--B\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--B--\n"
+			n.UserData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"A\"\n\n--B\nContent-Type: " +
+				"text/x-shellscript\n\n#!/bin/sh\n--B--\n"
 		}, "no line is --A"},
-		{"a NodeConfig for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n" }, "only images of AL2023"},
-		{"TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "[settings.kubernetes]\nmax-pods = 3\n" }, "only images of Bottlerocket"},
-		{"TOML for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "[settings]\nmotd = 'hi'\n" }, "only images of Bottlerocket"},
-		{"bash for Windows", awsv1.AMIFamilyWindows2022, func(n *family.Node) { n.UserData = "#!/bin/bash\necho hi\n" }, "written for Linux"},
-		{"PowerShell for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "\n<PowerShell>\ndir\n</powershell>\n" }, "written for Windows"},
-		{"remarks before TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "# ours\n\n[settings.kubernetes]\nmax-pods = 3\n" }, "only images of Bottlerocket"},
-		{"a script for Bottlerocket", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.UserData = "#!/bin/bash\nFOO=1\n" }, "is a script"},
+		{"a NodeConfig for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) {
+			n.UserData = "kind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\n"
+		}, "only images of AL2023"},
+		{"TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) {
+			n.UserData = "[settings.kubernetes]\nmax-pods = 3\n"
+		}, "only images of Bottlerocket"},
+		{"TOML for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "[settings]\nmotd = 'hi'\n"
+		}, "only images of Bottlerocket"},
+		{"bash for Windows", awsv1.AMIFamilyWindows2022, func(n *family.Node) {
+			n.UserData = "#!/bin/bash\necho hi\n"
+		}, "written for Linux"},
+		{"PowerShell for AL2023", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "\n<PowerShell>\ndir\n</powershell>\n"
+		}, "written for Windows"},
+		{"remarks before TOML for AL2", awsv1.AMIFamilyAL2, func(n *family.Node) {
+			n.UserData = "# ours\n\n[settings.kubernetes]\nmax-pods = 3\n"
+		}, "only images of Bottlerocket"},
+		{"a script for Bottlerocket", awsv1.AMIFamilyBottlerocket, func(n *family.Node) {
+			n.UserData = "#!/bin/bash\nFOO=1\n"
+		}, "is a script"},
 		{"a NodeConfig as a script", awsv1.AMIFamilyAL2023, func(n *family.Node) {
 			n.UserData = "Content-Type: text/x-shellscript\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
 		}, "part 1 is a NodeConfig but says that it is a script"},
 		{"another kind in an archive", awsv1.AMIFamilyAL2023, func(n *family.Node) {
 			n.UserData = "Content-Type: application/node.eks.aws\n\nkind: KubeletConfiguration\n"
 		}, "it is of kind KubeletConfiguration"},
-		{"another group", awsv1.AMIFamilyAL2023, func(n *family.Node) { n.UserData = "apiVersion: v1\nkind: NodeConfig\n" }, "its apiVersion is v1"},
+		{"another group", awsv1.AMIFamilyAL2023, func(n *family.Node) {
+			n.UserData = "apiVersion: v1\nkind: NodeConfig\n"
+		}, "its apiVersion is v1"},
 		{"a server without address", awsv1.AMIFamilyAL2023, func(n *family.Node) {
 			n.Kubelet = kubelet(map[string]string{"clusterDNS": `["not-an-ip"]`})
 		}, "spec.kubelet.clusterDNS"},
@@ -218,11 +243,21 @@ func TestMistakes(t *testing.T) {
 		{"an archive without boundary", awsv1.AMIFamilyAL2, func(n *family.Node) {
 			n.UserData = "MIME-Version: 1.0\nContent-Type: multipart/mixed\n\nhello\n"
 		}, "no boundary"},
-		{"an archive without header", awsv1.AMIFamilyAL2, func(n *family.Node) { n.UserData = "MIME-Version: 1.0\n\nhello\n" }, "Content-Type"},
-		{"no TOML", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.UserData = "[settings]\n#!/bin/bash\necho hi\n" }, "line 3"},
-		{"a value for a table", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.UserData = "settings.kubernetes = 1\n" }, "settings.kubernetes"},
-		{"a value for labels", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.UserData = "[settings.kubernetes]\nnode-labels = 'a=b'\n" }, "node-labels"},
-		{"a value for commands", awsv1.AMIFamilyBottlerocket, func(n *family.Node) { n.RAID0, n.UserData = true, "[settings]\nbootstrap-commands = 1\n" }, "bootstrap-commands"},
+		{"an archive without header", awsv1.AMIFamilyAL2, func(n *family.Node) {
+			n.UserData = "MIME-Version: 1.0\n\nhello\n"
+		}, "Content-Type"},
+		{"no TOML", awsv1.AMIFamilyBottlerocket, func(n *family.Node) {
+			n.UserData = "[settings]\n#!/bin/bash\necho hi\n"
+		}, "line 3"},
+		{"a value for a table", awsv1.AMIFamilyBottlerocket, func(n *family.Node) {
+			n.UserData = "settings.kubernetes = 1\n"
+		}, "settings.kubernetes"},
+		{"a value for labels", awsv1.AMIFamilyBottlerocket, func(n *family.Node) {
+			n.UserData = "[settings.kubernetes]\nnode-labels = 'a=b'\n"
+		}, "node-labels"},
+		{"a value for commands", awsv1.AMIFamilyBottlerocket, func(n *family.Node) {
+			n.RAID0, n.UserData = true, "[settings]\nbootstrap-commands = 1\n"
+		}, "bootstrap-commands"},
 		{"a quantity that ends the argument", awsv1.AMIFamilyAL2, func(n *family.Node) {
 			n.Kubelet = kubelet(map[string]string{"kubeReserved": `{"cpu": "1' ; reboot"}`})
 		}, "kubeReserved"},
@@ -245,11 +280,13 @@ func TestMistakes(t *testing.T) {
 // What expressions came to takes the place of the expressions.
 func TestResolvedSettings(t *testing.T) {
 	n := plain()
-	n.Kubelet = kubelet(map[string]string{"maxPods": `"max_pods / 2"`, "kubeReserved": `{"cpu": "vcpus * 10"}`, "systemReserved": `{"memory": "1 + 1"}`})
+	n.Kubelet = kubelet(map[string]string{"maxPods": `"max_pods / 2"`, "kubeReserved": `{"cpu": "vcpus * 10"}`,
+		"systemReserved": `{"memory": "1 + 1"}`})
 	n.MaxPods = 29
 	n.KubeReserved = map[string]string{"cpu": "40m"}
 	n.SystemReserved = map[string]string{"memory": "2Mi"}
-	for _, name := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022} {
+	for _, name := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket,
+		awsv1.AMIFamilyWindows2022} {
 		got, err := named(t, name).UserData(n)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -318,7 +355,8 @@ func TestEncodedNodeConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	encoded := func(data []byte) string {
-		return "Content-Type: application/node.eks.aws\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(data) + "\n"
+		return "Content-Type: application/node.eks.aws\nContent-Transfer-Encoding: base64\n\n" +
+			base64.StdEncoding.EncodeToString(data) + "\n"
 	}
 	plainPart := func(flags string) string {
 		return "Content-Type: application/node.eks.aws\n\n" + fmt.Sprintf(config, flags)
@@ -351,7 +389,8 @@ func TestEncodedNodeConfig(t *testing.T) {
 		n := plain()
 		n.UserData = userData
 		_, err := named(t, awsv1.AMIFamilyAL2023).UserData(n)
-		if err == nil || !strings.Contains(err.Error(), "part 1") || strings.Contains(err.Error(), "Go value") || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), "part 1") || strings.Contains(err.Error(), "Go value") ||
+			strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -366,10 +405,12 @@ func TestPowerShellElements(t *testing.T) {
 		t.Fatal(err)
 	}
 	lower := strings.ToLower(got)
-	if strings.Count(lower, "<powershell>") != 1 || strings.Count(lower, "</powershell>") != 1 || !strings.HasSuffix(got, "</powershell>\n<persist>true</persist>\n") {
+	if strings.Count(lower, "<powershell>") != 1 || strings.Count(lower, "</powershell>") != 1 ||
+		!strings.HasSuffix(got, "</powershell>\n<persist>true</persist>\n") {
 		t.Errorf("elements are nested or lost:\n%s", got)
 	}
-	first, second, join := strings.Index(got, "first"), strings.Index(got, "second"), strings.Index(got, "Start-EKSBootstrap")
+	first, second, join := strings.Index(got, "first"), strings.Index(got, "second"),
+		strings.Index(got, "Start-EKSBootstrap")
 	if first < 0 || second < first || join < second {
 		t.Errorf("the commands are not before the node joins:\n%s", got)
 	}
@@ -379,7 +420,8 @@ func TestPowerShellElements(t *testing.T) {
 func TestNumbersWhereTextsBelong(t *testing.T) {
 	n := plain()
 	n.Kubelet = kubelet(map[string]string{"kubeReserved": `{"cpu": 1}`})
-	if _, err := named(t, awsv1.AMIFamilyAL2).UserData(n); err == nil || !strings.Contains(err.Error(), "spec.kubelet.kubeReserved") {
+	if _, err := named(t, awsv1.AMIFamilyAL2).UserData(n); err == nil || !strings.Contains(err.Error(),
+		"spec.kubelet.kubeReserved") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -16,20 +16,26 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// FuzzUserData merges any user data with ours, for every family. Nothing panics; what comes out can be read by whoever reads it on
-// the node, and has our part in it. A label or a taint with odd characters does not get out of its quotes.
+// FuzzUserData merges any user data with ours, for every family. Nothing panics; what comes out can be read by whoever
+// reads it on the node, and has our part in it. A label or a taint with odd characters does not get out of its quotes.
 func FuzzUserData(f *testing.F) {
 	for _, text := range []string{
-		"", "#!/bin/bash\necho hello\n", "echo 'no shebang'", "[settings.kubernetes]\nmax-pods = 5\n", "settings = 3", "[settings\n",
-		"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: text/x-shellscript\n\n#!/bin/sh\necho\n--b--\n",
-		"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: application/node.eks.aws\n\nkind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\nspec:\n  kubelet:\n    config:\n      maxPods: 3\n--b--\n",
-		"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: other\n", "kind: [", "<powershell>\nWrite-Host\n</powershell>", "Content-Type: text/plain\n\n",
+		"", "#!/bin/bash\necho hello\n", "echo 'no shebang'", "[settings.kubernetes]\nmax-pods = 5\n", "settings = 3",
+		"[settings\n",
+		"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: " +
+			"text/x-shellscript\n\n#!/bin/sh\necho\n--b--\n",
+		"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"b\"\n\n--b\nContent-Type: " +
+			"application/node.eks.aws\n\nkind: NodeConfig\napiVersion: node.eks.aws/v1alpha1\nspec:\n  kubelet:\n    " +
+			"config:\n      maxPods: 3\n--b--\n",
+		"apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  cluster:\n    name: other\n", "kind: [",
+		"<powershell>\nWrite-Host\n</powershell>", "Content-Type: text/plain\n\n",
 		"MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"\"\n\n", "\x1f\x8b\x08", "a: &a [*a]", "--//\n",
 	} {
 		f.Add(text, "pears", uint8(0))
 		f.Add(text, "$(reboot)'\"`\\", uint8(1))
 	}
-	families := []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyCustom}
+	families := []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket,
+		awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyCustom}
 	f.Fuzz(func(t *testing.T, text, value string, which uint8) {
 		name := families[int(which)%len(families)]
 		n := plain()
@@ -62,7 +68,8 @@ func checkMerged(t *testing.T, name, out string) {
 		ours := 0
 		for _, part := range archive(t, out) {
 			switch {
-			case name == awsv1.AMIFamilyAL2 && strings.Contains(part, "/etc/eks/bootstrap.sh") && strings.Contains(part, "orchard"):
+			case name == awsv1.AMIFamilyAL2 && strings.Contains(part, "/etc/eks/bootstrap.sh") && strings.Contains(part,
+				"orchard"):
 				ours++
 			case name == awsv1.AMIFamilyAL2023 && isOurConfig(part):
 				ours++
@@ -89,7 +96,8 @@ func checkMerged(t *testing.T, name, out string) {
 			t.Errorf("our settings are missing from:\n%s", out)
 		}
 	default:
-		if !strings.Contains(out, "<powershell>") || !strings.Contains(out, "orchard") || !strings.Contains(out, v1.UnregisteredTaintKey) {
+		if !strings.Contains(out, "<powershell>") || !strings.Contains(out, "orchard") || !strings.Contains(out,
+			v1.UnregisteredTaintKey) {
 			t.Errorf("our part is missing from:\n%s", out)
 		}
 	}
@@ -134,5 +142,6 @@ func isOurConfig(part string) bool {
 			} `json:"cluster"`
 		} `json:"spec"`
 	}
-	return yaml.Unmarshal([]byte(part), &c) == nil && c.Kind == "NodeConfig" && c.Spec.Cluster.Name == "orchard" && c.Spec.Cluster.Endpoint == plain().Endpoint
+	return yaml.Unmarshal([]byte(part), &c) == nil && c.Kind == "NodeConfig" && c.Spec.Cluster.Name == "orchard" &&
+		c.Spec.Cluster.Endpoint == plain().Endpoint
 }

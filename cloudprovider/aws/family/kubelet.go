@@ -14,8 +14,10 @@ import (
 // modelled are the settings of the kubelet that every family can hand over, each in its own way.
 func modelled() []string {
 	return []string{
-		"clusterDNS", "cpuCFSQuota", "evictionHard", "evictionMaxPodGracePeriod", "evictionSoft", "evictionSoftGracePeriod",
-		"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "kubeReserved", "maxPods", "podsPerCore", "systemReserved",
+		"clusterDNS", "cpuCFSQuota", "evictionHard", "evictionMaxPodGracePeriod", "evictionSoft",
+		"evictionSoftGracePeriod",
+		"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "kubeReserved", "maxPods", "podsPerCore",
+		"systemReserved",
 	}
 }
 
@@ -102,7 +104,8 @@ func (n Node) checkWords() error {
 	labels := n.labels()
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if strings.ContainsAny(key+labels[key], endsArgument) {
-			return fmt.Errorf("label %q has the value %q; a node takes letters, digits, -, _ and . there", key, labels[key])
+			return fmt.Errorf("label %q has the value %q; a node takes letters, digits, -, _ and . there", key,
+				labels[key])
 		}
 	}
 	for _, t := range n.taints() {
@@ -116,8 +119,9 @@ func (n Node) checkWords() error {
 // tables are the settings that map names to quantities, percentages or durations.
 func (s settings) tables() map[string]map[string]string {
 	return map[string]map[string]string{
-		"evictionHard": s.EvictionHard, "evictionSoft": s.EvictionSoft, "evictionSoftGracePeriod": s.EvictionSoftGracePeriod,
-		"kubeReserved": s.KubeReserved, "systemReserved": s.SystemReserved,
+		"evictionHard": s.EvictionHard, "evictionSoft": s.EvictionSoft,
+		"evictionSoftGracePeriod": s.EvictionSoftGracePeriod,
+		"kubeReserved":            s.KubeReserved, "systemReserved": s.SystemReserved,
 	}
 }
 
@@ -129,7 +133,8 @@ func (s settings) check() error {
 		values := tables[field]
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if strings.ContainsAny(key+values[key], endsArgument) {
-				return fmt.Errorf("spec.kubelet.%s[%q] is %q, which is no quantity, percentage or duration; write it without spaces, commas and quotes",
+				return fmt.Errorf("spec.kubelet.%s[%q] is %q, which is no quantity, percentage or duration; write it "+
+					"without spaces, commas and quotes",
 					field, key, values[key])
 			}
 		}

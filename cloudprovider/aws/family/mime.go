@@ -51,12 +51,13 @@ func (p part) mediaType() string {
 	return "text/plain"
 }
 
-// plain is the part's text as nodeadm reads it: decoded from base64 if its header says so, and unpacked if it was packed
-// with gzip.
+// plain is the part's text as nodeadm reads it: decoded from base64 if its header says so, and unpacked if it was
+// packed with gzip.
 func (p part) plain() (string, error) {
 	data := []byte(p.body)
 	for name, values := range p.header {
-		if strings.EqualFold(name, "Content-Transfer-Encoding") && len(values) > 0 && strings.EqualFold(strings.TrimSpace(values[0]), "base64") {
+		if strings.EqualFold(name, "Content-Transfer-Encoding") && len(values) > 0 &&
+			strings.EqualFold(strings.TrimSpace(values[0]), "base64") {
 			decoded, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(p.body), ""))
 			if err != nil {
 				return "", fmt.Errorf("its header says base64, but: %w", err)
@@ -107,11 +108,13 @@ func readArchive(text string) ([]part, error) {
 		return []part{{header: header, body: string(body)}}, nil
 	}
 	if params["boundary"] == "" {
-		return nil, errors.New("the MIME header Content-Type has no boundary; write it as multipart/mixed; boundary=\"…\"")
+		return nil, errors.New("the MIME header Content-Type has no boundary; write it as multipart/mixed; " +
+			"boundary=\"…\"")
 	}
 	parts, err := readParts(multipart.NewReader(message.Body, params["boundary"]))
 	if err == nil && len(parts) == 0 {
-		return nil, fmt.Errorf("it has no part: no line is --%s, which its header says is between the parts", params["boundary"])
+		return nil, fmt.Errorf("it has no part: no line is --%s, which its header says is between the parts",
+			params["boundary"])
 	}
 	return parts, err
 }
@@ -160,7 +163,9 @@ func writeArchive(parts []part) string {
 // boundary is the contract's, or the first like it that no part's text contains.
 func boundary(parts []part) string {
 	line := "//"
-	for n := 1; slices.ContainsFunc(parts, func(p part) bool { return strings.Contains("\n"+p.body, "\n--"+line) }); n++ {
+	for n := 1; slices.ContainsFunc(parts, func(p part) bool {
+		return strings.Contains("\n"+p.body, "\n--"+line)
+	}); n++ {
 		line = fmt.Sprintf("//%d", n)
 	}
 	return line

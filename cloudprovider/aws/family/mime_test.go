@@ -11,7 +11,8 @@ import (
 // What was put together comes apart the same, whatever the parts say.
 func TestArchiveRoundTrip(t *testing.T) {
 	dice := rand.New(rand.NewPCG(6, 28))
-	words := []string{"--//", "--//1", "--//1--", "\n", "\n\n", "--", "//", "#!/bin/bash", "echo hi", " ", "--//--", "Content-Type: x/y"}
+	words := []string{"--//", "--//1", "--//1--", "\n", "\n\n", "--", "//", "#!/bin/bash", "echo hi", " ", "--//--",
+		"Content-Type: x/y"}
 	for range 2000 {
 		var parts []part
 		for range 1 + dice.IntN(4) {
@@ -37,7 +38,9 @@ func same(a, b []part) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].body != b[i].body || !maps.EqualFunc(a[i].header, b[i].header, func(x, y []string) bool { return reflect.DeepEqual(x, y) }) {
+		if a[i].body != b[i].body || !maps.EqualFunc(a[i].header, b[i].header, func(x, y []string) bool {
+			return reflect.DeepEqual(x, y)
+		}) {
 			return false
 		}
 	}
@@ -50,10 +53,14 @@ func TestReadArchive(t *testing.T) {
 		bodies     []string
 		types      []string
 	}{
-		{"one part that is no archive", "Content-Type: Text/X-Shellscript; charset=utf-8\nMIME-Version: 1.0\n\n#!/bin/sh\n", []string{"#!/bin/sh\n"}, []string{typeShell}},
-		{"no closing line", "Content-Type: multipart/mixed; boundary=B\n\n--B\n\nfirst\n--B\n\nsecond", []string{"first", "second"}, []string{"text/plain", "text/plain"}},
-		{"an opening line at the end", "Content-Type: multipart/mixed; boundary=B\n\n--B\n\nfirst\n--B\n", []string{"first"}, []string{"text/plain"}},
-		{"text around it", "\n\nContent-Type: multipart/mixed; boundary=B\n\npreamble\n--B\nContent-Type: a/b\n\nfirst\n--B--\nepilogue\n", []string{"first"}, []string{"a/b"}},
+		{"one part that is no archive", "Content-Type: Text/X-Shellscript; charset=utf-8\nMIME-Version: " +
+			"1.0\n\n#!/bin/sh\n", []string{"#!/bin/sh\n"}, []string{typeShell}},
+		{"no closing line", "Content-Type: multipart/mixed; boundary=B\n\n--B\n\nfirst\n--B\n\nsecond",
+			[]string{"first", "second"}, []string{"text/plain", "text/plain"}},
+		{"an opening line at the end", "Content-Type: multipart/mixed; boundary=B\n\n--B\n\nfirst\n--B\n",
+			[]string{"first"}, []string{"text/plain"}},
+		{"text around it", "\n\nContent-Type: multipart/mixed; boundary=B\n\npreamble\n--B\nContent-Type: " +
+			"a/b\n\nfirst\n--B--\nepilogue\n", []string{"first"}, []string{"a/b"}},
 	} {
 		parts, err := readArchive(c.text)
 		if err != nil || len(parts) != len(c.bodies) {
@@ -73,7 +80,8 @@ func TestLineEndsOfWindowsAreMended(t *testing.T) {
 	if err != nil || len(parts) != 1 || parts[0].body != "#!/bin/bash\necho hi\n" {
 		t.Errorf("have %q, %v", parts, err)
 	}
-	parts, err = scriptParts("MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\n\r\n#!/bin/bash\r\necho hi\r\n--B--\r\n")
+	parts, err = scriptParts("MIME-Version: 1.0\r\nContent-Type: multipart/mixed; " +
+		"boundary=B\r\n\r\n--B\r\n\r\n#!/bin/bash\r\necho hi\r\n--B--\r\n")
 	if err != nil || len(parts) != 1 || parts[0].body != "#!/bin/bash\necho hi" {
 		t.Errorf("have %q, %v", parts, err)
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // ErrNoServiceCIDR says that a family's user data needs the cluster's service CIDR and that it is not known yet.
-var ErrNoServiceCIDR = errors.New("the cluster's service CIDR is not known; allow eks:DescribeCluster to the controller's role, or wait until the EKS API answers")
+var ErrNoServiceCIDR = errors.New("the cluster's service CIDR is not known; allow eks:DescribeCluster to the " +
+	"controller's role, or wait until the EKS API answers")
 
 // Node is what user data is made from: the cluster to join and the node to be.
 type Node struct {
@@ -24,15 +25,15 @@ type Node struct {
 	ClusterName string
 	Endpoint    string
 	CABundle    string
-	// ServiceCIDR is the range of the cluster's service addresses; ClusterDNS the address of its DNS service. Either may be
-	// empty while unknown.
+	// ServiceCIDR is the range of the cluster's service addresses; ClusterDNS the address of its DNS service. Either
+	// may be empty while unknown.
 	ServiceCIDR string
 	ClusterDNS  string
 
 	// MaxPods is how many pods the node will run; 0 leaves it to the image.
 	MaxPods int64
-	// Kubelet is the class's spec.kubelet. MaxPods, and KubeReserved and SystemReserved if they are set, take the place of
-	// what it says there, which may be an expression.
+	// Kubelet is the class's spec.kubelet. MaxPods, and KubeReserved and SystemReserved if they are set, take the place
+	// of what it says there, which may be an expression.
 	Kubelet        awsv1.KubeletConfiguration
 	KubeReserved   map[string]string
 	SystemReserved map[string]string
@@ -50,14 +51,15 @@ type Node struct {
 	ImageName string
 }
 
-// UserData is the text that the node is given when it boots: the class's own user data merged with what the node needs to
-// join. The same node always gets the same bytes.
+// UserData is the text that the node is given when it boots: the class's own user data merged with what the node needs
+// to join. The same node always gets the same bytes.
 func (f Family) UserData(n Node) (string, error) {
 	if f.name == awsv1.AMIFamilyCustom {
 		return f.render(n)
 	}
 	if unknown := f.Unsupported(n.Kubelet); len(unknown) > 0 {
-		return "", fmt.Errorf("spec.kubelet.%s can't be set on nodes of amiFamily %s; remove it, put it into spec.userData, or use AL2023", unknown[0], f.name)
+		return "", fmt.Errorf("spec.kubelet.%s can't be set on nodes of amiFamily %s; remove it, put it into "+
+			"spec.userData, or use AL2023", unknown[0], f.name)
 	}
 	if f.flags.ServiceCIDR && n.ServiceCIDR == "" {
 		return "", ErrNoServiceCIDR
@@ -71,8 +73,8 @@ func (f Family) UserData(n Node) (string, error) {
 
 // labels are the ones that the kubelet sets when it registers. It refuses to start with most labels of Kubernetes' own
 // domains, so none of them is handed to it. All taints are in the user data, too, so the label that keeps registration
-// from writing them is always among the labels: an agent may have removed a startup taint by then, and it would come back
-// for good. Custom has user data of its own, which may not know the taints; there the label is the class's to set.
+// from writing them is always among the labels: an agent may have removed a startup taint by then, and it would come
+// back for good. Custom has user data of its own, which may not know the taints; there the label is the class's to set.
 func (n Node) labels() map[string]string {
 	out := map[string]string{v1.NodeDoNotSyncTaintsLabelKey: "true"}
 	for key, value := range n.Labels {

@@ -47,7 +47,8 @@ func nodeConfigParts(userData string) ([]part, error) {
 		return scriptParts(userData)
 	}
 	if kind := object["kind"]; kind != "NodeConfig" {
-		return nil, fmt.Errorf("spec.userData is an object of kind %v; AL2023 takes a NodeConfig, a script or a MIME archive of these", kind)
+		return nil, fmt.Errorf("spec.userData is an object of kind %v; AL2023 takes a NodeConfig, a script or a MIME "+
+			"archive of these", kind)
 	}
 	return []part{newPart(typeNodeConfig, userData)}, nil
 }
@@ -103,15 +104,16 @@ func nodeConfig(n Node, theirTaints []string) (string, error) {
 	return string(out), nil
 }
 
-// kubeletFlags are what the kubelet's configuration file has no place for. The values are not quoted: the image puts all
-// flags into one quoted line, which a quote in a flag would end.
+// kubeletFlags are what the kubelet's configuration file has no place for. The values are not quoted: the image puts
+// all flags into one quoted line, which a quote in a flag would end.
 func kubeletFlags(n Node, theirTaints []string) []string {
 	var flags []string
 	if labels := n.labelList(); labels != "" {
 		flags = append(flags, "--node-labels="+labels)
 	}
 	if len(theirTaints) > 0 {
-		flags = append(flags, "--register-with-taints="+strings.Join(append(theirTaints, taintsBeside(n.taints(), theirTaints)...), ","))
+		flags = append(flags, "--register-with-taints="+
+			strings.Join(append(theirTaints, taintsBeside(n.taints(), theirTaints)...), ","))
 	}
 	return flags
 }
@@ -129,8 +131,8 @@ func taintsBeside(taints []corev1.Taint, list []string) []string {
 
 // taintFlags are the taints that the class's NodeConfigs hand to the kubelet as a flag. A flag takes the place of what
 // the configuration file says, and the last such flag that of all others, so if there is one, ours must repeat it.
-// Otherwise the node would come up without karpenter.sh/unregistered and never be accepted. An error is about the part at
-// the place that is returned.
+// Otherwise the node would come up without karpenter.sh/unregistered and never be accepted. An error is about the part
+// at the place that is returned.
 func taintFlags(parts []part) (out []string, at int, err error) {
 	for i, p := range parts {
 		if p.mediaType() != typeNodeConfig {
@@ -170,7 +172,8 @@ func otherKind(object any) error {
 	if kind := fields["kind"]; kind != nil && kind != "NodeConfig" {
 		return fmt.Errorf("it is of kind %v", kind)
 	}
-	if version, ok := fields["apiVersion"]; ok && version != nil && !strings.HasPrefix(fmt.Sprint(version), "node.eks.aws/") {
+	if version, ok := fields["apiVersion"]; ok && version != nil && !strings.HasPrefix(fmt.Sprint(version),
+		"node.eks.aws/") {
 		return fmt.Errorf("its apiVersion is %v; write node.eks.aws/v1alpha1", version)
 	}
 	return nil

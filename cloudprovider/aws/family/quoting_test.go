@@ -19,9 +19,12 @@ import (
 // hostile are values that mean something to a shell, to PowerShell, to YAML or to TOML.
 func hostile() []string {
 	return []string{
-		"it's", `a "quoted" word`, "'; touch owned; '", "$(touch owned)", "`touch owned`", "$HOME", "${IFS}", "%PATH%", "100%", `back\slash`, `\'`, `'\''`,
-		"two\nlines\ntouch owned", "a\ttab", "#remark", "a: b", "- a", "{a: b}", "[a]", "*a", "&a", "!a", "|", ">", "yes", "null", "1e3", "-n", "--flag", "a;b&c|d",
-		"~", "*", "?", "\u2019; whoami; \u2019", "\u2018\u201a\u201b", "$env:X", "@(whoami)", "\u00e4\u00f6\u00fc", "'''", `"""`, "a\\\nb", "EOF",
+		"it's", `a "quoted" word`, "'; touch owned; '", "$(touch owned)", "`touch owned`", "$HOME", "${IFS}", "%PATH%",
+		"100%", `back\slash`, `\'`, `'\''`,
+		"two\nlines\ntouch owned", "a\ttab", "#remark", "a: b", "- a", "{a: b}", "[a]", "*a", "&a", "!a", "|", ">",
+		"yes", "null", "1e3", "-n", "--flag", "a;b&c|d",
+		"~", "*", "?", "\u2019; whoami; \u2019", "\u2018\u201a\u201b", "$env:X", "@(whoami)", "\u00e4\u00f6\u00fc",
+		"'''", `"""`, "a\\\nb", "EOF",
 	}
 }
 
@@ -43,7 +46,8 @@ func script(t *testing.T, archive string) string {
 func TestShellTakesValuesAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	stub := filepath.Join(dir, "bootstrap.sh")
-	if err := os.WriteFile(stub, []byte("#!/bin/sh\nfor a in \"$@\"; do printf '%s\\0' \"$a\"; done\n"), 0o755); err != nil {
+	if err := os.WriteFile(stub, []byte("#!/bin/sh\nfor a in \"$@\"; do printf '%s\\0' \"$a\"; done\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, value := range hostile() {
@@ -61,7 +65,8 @@ func TestShellTakesValuesAsTheyAre(t *testing.T) {
 			t.Fatalf("%q: %v in\n%s", value, err, text)
 		}
 		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-		if want := []string{value, "--apiserver-endpoint", "https://" + value, "--b64-cluster-ca", value}; len(got) < 5 || !slices.Equal(got[:5], want) {
+		if want := []string{value, "--apiserver-endpoint", "https://" + value, "--b64-cluster-ca",
+			value}; len(got) < 5 || !slices.Equal(got[:5], want) {
 			t.Errorf("the shell hands on %q, want %q", got, want)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "owned")); err == nil {
@@ -109,7 +114,8 @@ func TestDocumentsTakeValuesAsTheyAre(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(script(t, data)), &config); err != nil {
 			t.Fatalf("%q: %v in\n%s", value, err, data)
 		}
-		if c := config.Spec.Cluster; c.Name != value || c.APIServerEndpoint != "https://"+value || c.CertificateAuthority != value {
+		if c := config.Spec.Cluster; c.Name != value || c.APIServerEndpoint != "https://"+value ||
+			c.CertificateAuthority != value {
 			t.Errorf("AL2023 reads %+v, want %q", c, value)
 		}
 	}
@@ -152,13 +158,15 @@ func TestPowerShellTakesValuesAsTheyAre(t *testing.T) {
 			t.Fatalf("%q: %v", value, err)
 		}
 		_, call, _ := strings.Cut(data, "Start-EKSBootstrap.ps1\"")
-		if got, want := words(t, call), []string{value, "https://" + value, value}; len(got) < 3 || !slices.Equal(got[:3], want) {
+		if got, want := words(t, call), []string{value, "https://" + value, value}; len(got) < 3 ||
+			!slices.Equal(got[:3], want) {
 			t.Errorf("PowerShell reads %q, want %q", got, want)
 		}
 	}
 	n := plain()
 	n.ClusterName = "a</PowerShell>b"
-	want := "write the user data of amiFamily Windows2022: the cluster's name, endpoint, certificate or service CIDR has </powershell> in it, which ends the commands; correct the settings"
+	want := "write the user data of amiFamily Windows2022: the cluster's name, endpoint, certificate or service CIDR " +
+		"has </powershell> in it, which ends the commands; correct the settings"
 	if data, err := named(t, awsv1.AMIFamilyWindows2022).UserData(n); err == nil || err.Error() != want {
 		t.Errorf("%v, want %q; user data %q", err, want, data)
 	}
@@ -166,13 +174,15 @@ func TestPowerShellTakesValuesAsTheyAre(t *testing.T) {
 
 // What goes into the kubelet's command line can't be quoted everywhere, so what would end an argument there is refused.
 func TestLabelsAndTaintsThatEndAnArgument(t *testing.T) {
-	for _, name := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022} {
+	for _, name := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket,
+		awsv1.AMIFamilyWindows2022} {
 		for _, value := range []string{"a b", "a'b", `a"b`, "a,b", "a$b", "a`b", `a\b`, "a\nb"} {
 			label, taint := plain(), plain()
 			label.Labels = map[string]string{"example.com/x": value}
 			taint.Taints = []corev1.Taint{{Key: "example.com/x", Value: value, Effect: corev1.TaintEffectNoSchedule}}
 			for _, n := range []family.Node{label, taint} {
-				if data, err := named(t, name).UserData(n); err == nil || !strings.HasSuffix(err.Error(), "; a node takes letters, digits, -, _ and . there") {
+				if data, err := named(t, name).UserData(n); err == nil || !strings.HasSuffix(err.Error(),
+					"; a node takes letters, digits, -, _ and . there") {
 					t.Errorf("%s with %q: %v, user data %q", name, value, err, data)
 				}
 			}

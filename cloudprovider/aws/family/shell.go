@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// shellData is the user data of AL2: a MIME archive of the class's parts and, at the end, a script that calls the image's
-// own bootstrap script. It is the last, so that what the class does to the machine is done when the kubelet starts.
+// shellData is the user data of AL2: a MIME archive of the class's parts and, at the end, a script that calls the
+// image's own bootstrap script. It is the last, so that what the class does to the machine is done when the kubelet
+// starts.
 func shellData(n Node) (string, error) {
 	parts, err := scriptParts(n.UserData)
 	if err != nil {
 		return "", err
 	}
 	if isNodeConfig(n.UserData) {
-		return "", errors.New("spec.userData is a NodeConfig, which only images of AL2023 read; AL2 takes a script or a MIME archive")
+		return "", errors.New("spec.userData is a NodeConfig, which only images of AL2023 read; AL2 takes a script " +
+			"or a MIME archive")
 	}
 	s, err := n.settings()
 	if err != nil {
@@ -36,7 +38,8 @@ func scriptParts(userData string) ([]part, error) {
 		}
 		return parts, checkScripts(parts)
 	case isTOML(userData):
-		return nil, errors.New("spec.userData is TOML, which only images of Bottlerocket read; write a script or a MIME archive")
+		return nil, errors.New("spec.userData is TOML, which only images of Bottlerocket read; write a script or a " +
+			"MIME archive")
 	case isPowerShell(userData):
 		return nil, errors.New("spec.userData is written for Windows; Linux takes a script or a MIME archive")
 	default:
@@ -51,7 +54,8 @@ func checkScripts(parts []part) error {
 			continue
 		}
 		if body, err := p.plain(); err == nil && isNodeConfig(body) {
-			return fmt.Errorf("spec.userData: part %d is a NodeConfig but says that it is a script; images of AL2023 read it if its Content-Type is %s", i+1, typeNodeConfig)
+			return fmt.Errorf("spec.userData: part %d is a NodeConfig but says that it is a script; images of AL2023 "+
+				"read it if its Content-Type is %s", i+1, typeNodeConfig)
 		}
 	}
 	return nil
@@ -76,8 +80,8 @@ func isPowerShell(text string) bool {
 	return at != nil && at[0] == 0
 }
 
-// scriptType tells by the first word of its first line what a text is to cloud-init. A text without one that it knows is
-// taken for a shell script: a remark that only begins with the same letters is a remark.
+// scriptType tells by the first word of its first line what a text is to cloud-init. A text without one that it knows
+// is taken for a shell script: a remark that only begins with the same letters is a remark.
 func scriptType(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	words := strings.Fields(line)

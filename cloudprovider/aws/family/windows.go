@@ -15,11 +15,13 @@ func powerShellData(n Node) (string, error) {
 		return "", err
 	}
 	if isForLinux(n.UserData) {
-		return "", errors.New("spec.userData is written for Linux; Windows takes commands of PowerShell, with or without <powershell> around them")
+		return "", errors.New("spec.userData is written for Linux; Windows takes commands of PowerShell, with or " +
+			"without <powershell> around them")
 	}
 	start := startScript(n, s)
 	if closingTag.MatchString(start) { // EC2 looks for it without reading what is quoted
-		return "", errors.New("the cluster's name, endpoint, certificate or service CIDR has </powershell> in it, which ends the commands; correct the settings")
+		return "", errors.New("the cluster's name, endpoint, certificate or service CIDR has </powershell> in it, " +
+			"which ends the commands; correct the settings")
 	}
 	commands, rest := unwrapped(n.UserData)
 	var b strings.Builder
@@ -37,7 +39,8 @@ func powerShellData(n Node) (string, error) {
 
 // isForLinux tells whether user data begins with what only Linux makes something of.
 func isForLinux(userData string) bool {
-	return strings.HasPrefix(strings.TrimSpace(userData), "#!") || isArchive(userData) || scriptType(userData) != typeShell ||
+	return strings.HasPrefix(strings.TrimSpace(userData), "#!") || isArchive(userData) ||
+		scriptType(userData) != typeShell ||
 		isTOML(userData) || isNodeConfig(userData)
 }
 
@@ -106,7 +109,8 @@ func startScript(n Node, s settings) string {
 	return strings.Join(call, " ") + "\n"
 }
 
-// powerShellQuoted makes one word of the text for PowerShell. To it typographic quotes are quotes, too; each is written twice.
+// powerShellQuoted makes one word of the text for PowerShell. To it typographic quotes are quotes, too; each is written
+// twice.
 func powerShellQuoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('\'')

@@ -68,9 +68,11 @@ func Explain(doing string, err error) error {
 	switch {
 	case LacksCredentials(err) && IsIdentity(err) && e.Code == "":
 		// Nobody has refused us: the way there is missing.
-		e.Fix = "AWS STS can't be reached, so the controller can't take on its role; in a network without a way out add a VPC endpoint for STS, or set AWS_ENDPOINT_URL_STS to one"
+		e.Fix = "AWS STS can't be reached, so the controller can't take on its role; in a network without a way out " +
+			"add a VPC endpoint for STS, or set AWS_ENDPOINT_URL_STS to one"
 	case LacksCredentials(err):
-		e.Fix = "give the controller credentials: a role for its service account (IRSA or EKS Pod Identity), the instance's own role, or the AWS_* environment variables"
+		e.Fix = "give the controller credentials: a role for its service account (IRSA or EKS Pod Identity), the " +
+			"instance's own role, or the AWS_* environment variables"
 		return &cloudprovider.UnauthorizedError{Cause: e}
 	case IsUnauthorized(err):
 		return &cloudprovider.UnauthorizedError{Cause: e}
@@ -98,7 +100,8 @@ var ErrFenced = errors.New("nothing was sent: this replica can't be sure that it
 // broke on the way. A caller has to look, or to ask again with the same token.
 func Lost(err error) bool {
 	// EC2 answers a lack of capacity with a status of 500, and that is an answer.
-	if err == nil || errors.Is(err, ErrFenced) || LacksCredentials(err) || IsThrottled(err) || strings.HasPrefix(Code(err), "Insufficient") {
+	if err == nil || errors.Is(err, ErrFenced) || LacksCredentials(err) || IsThrottled(err) ||
+		strings.HasPrefix(Code(err), "Insufficient") {
 		return false
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() >= 500 {
@@ -124,7 +127,8 @@ func IsDryRun(err error) bool { return Code(err) == "DryRunOperation" }
 func IsUnauthorized(err error) bool {
 	code := Code(err)
 	switch code {
-	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess", "NotAuthorized",
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess",
+		"NotAuthorized",
 		"Client.UnauthorizedOperation", "OptInRequired", "MissingAuthenticationToken", "IncompleteSignature":
 		return true
 	}
@@ -134,8 +138,10 @@ func IsUnauthorized(err error) bool {
 // IsThrottled reports whether AWS asks us to slow down.
 func IsThrottled(err error) bool {
 	switch Code(err) {
-	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-		"TooManyRequestsException", "EC2ThrottledException", "SlowDown", "ResourceCountLimitThrottled", "BandwidthLimitExceeded",
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled",
+		"RequestThrottledException",
+		"TooManyRequestsException", "EC2ThrottledException", "SlowDown", "ResourceCountLimitThrottled",
+		"BandwidthLimitExceeded",
 		"PriorRequestNotComplete", "ProvisionedThroughputExceededException":
 		return true
 	}
@@ -156,7 +162,8 @@ func expired(code string) bool {
 
 func unknownKey(code string) bool {
 	switch code {
-	case "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException", "InvalidAccessKeyId",
+	case "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException",
+		"InvalidAccessKeyId",
 		"InvalidIdentityToken":
 		return true
 	}
@@ -167,7 +174,8 @@ func unknownKey(code string) bool {
 // broke on its side.
 func serverCode(code string) bool {
 	switch code {
-	case "InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "ServiceUnavailableException", "InternalServerError", "RequestTimeout":
+	case "InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "ServiceUnavailableException",
+		"InternalServerError", "RequestTimeout":
 		return true
 	}
 	return false

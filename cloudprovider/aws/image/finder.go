@@ -17,7 +17,8 @@ import (
 
 // EC2API is what is asked of EC2.
 type EC2API interface {
-	DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, opts ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
+	DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error)
 }
 
 // DefaultRefresh is how long found images are remembered, unless Options say otherwise.

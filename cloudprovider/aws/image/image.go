@@ -1,6 +1,6 @@
 // Package image finds the machine images of a node class: by the alias of a family that AWS publishes for EKS, by a
-// parameter of Systems Manager, by id, by name and owner, or by tags. Of images that fit the same instance types the newest
-// is used.
+// parameter of Systems Manager, by id, by name and owner, or by tags. Of images that fit the same instance types the
+// newest is used.
 //
 // It reads EC2 and SSM and remembers what it read for a while; it changes nothing.
 package image
@@ -43,7 +43,9 @@ func Status(images []Image) []awsv1.AMI {
 // is one that the launch decides.
 func For(amis []awsv1.AMI, labels map[string][]string) (awsv1.AMI, bool) {
 	for _, ami := range amis {
-		if !slices.ContainsFunc(ami.Requirements, func(r corev1.NodeSelectorRequirement) bool { return !holds(r, labels[r.Key]) }) {
+		if !slices.ContainsFunc(ami.Requirements, func(r corev1.NodeSelectorRequirement) bool {
+			return !holds(r, labels[r.Key])
+		}) {
 			return ami, true
 		}
 	}
@@ -56,7 +58,9 @@ func holds(r corev1.NodeSelectorRequirement, values []string) bool {
 	case corev1.NodeSelectorOpIn:
 		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(r.Values, v) })
 	case corev1.NodeSelectorOpNotIn:
-		return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(r.Values, v) })
+		return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool {
+			return !slices.Contains(r.Values, v)
+		})
 	case corev1.NodeSelectorOpExists:
 		return len(values) > 0
 	case corev1.NodeSelectorOpDoesNotExist:
@@ -79,9 +83,10 @@ func read(raw ec2types.Image, kinds []kind, now time.Time) []Image {
 	var out []Image
 	for _, k := range kinds {
 		i := Image{
-			ID:           *raw.ImageId,
-			Created:      moment(raw.CreationDate),
-			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}},
+			ID:      *raw.ImageId,
+			Created: moment(raw.CreationDate),
+			Requirements: []corev1.NodeSelectorRequirement{{Key: corev1.LabelArchStable,
+				Operator: corev1.NodeSelectorOpIn, Values: []string{arch}}},
 		}
 		if raw.Name != nil {
 			i.Name = *raw.Name
@@ -132,7 +137,8 @@ func newest(images []Image) []Image {
 		out = append(out, i)
 	}
 	slices.SortFunc(out, func(a, b Image) int {
-		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID), strings.Compare(fmt.Sprint(a.Requirements), fmt.Sprint(b.Requirements)))
+		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID),
+			strings.Compare(fmt.Sprint(a.Requirements), fmt.Sprint(b.Requirements)))
 	})
 	return out
 }

@@ -43,11 +43,14 @@ func TestAliasOfEveryFamily(t *testing.T) {
 	}
 	const none = "no-instance-accelerator-count no-instance-gpu-count"
 	for text, want := range map[string][]string{
-		"al2@latest":           {"ami-2a arm64 " + none, "ami-2g amd64 instance-accelerator-count", "ami-2g amd64 instance-gpu-count", "ami-2x amd64 " + none},
-		"al2@v20250101":        {"ami-2o amd64 instance-accelerator-count", "ami-2o amd64 instance-gpu-count"},
-		"al2023@latest":        {"ami-3a arm64 " + none, "ami-3g arm64 instance-gpu-count", "ami-3n amd64 instance-accelerator-count"},
-		"al2023@v2":            {"ami-3o arm64 instance-gpu-count"},
-		"bottlerocket@latest":  {"ami-ba arm64 " + none, "ami-bn amd64 instance-gpu-count", "ami-bx amd64 " + none, "ami-bx amd64 instance-accelerator-count"},
+		"al2@latest": {"ami-2a arm64 " + none, "ami-2g amd64 instance-accelerator-count",
+			"ami-2g amd64 instance-gpu-count", "ami-2x amd64 " + none},
+		"al2@v20250101": {"ami-2o amd64 instance-accelerator-count", "ami-2o amd64 instance-gpu-count"},
+		"al2023@latest": {"ami-3a arm64 " + none, "ami-3g arm64 instance-gpu-count", "ami-3n amd64 " +
+			"instance-accelerator-count"},
+		"al2023@v2": {"ami-3o arm64 instance-gpu-count"},
+		"bottlerocket@latest": {"ami-ba arm64 " + none, "ami-bn amd64 instance-gpu-count", "ami-bx amd64 " + none,
+			"ami-bx amd64 instance-accelerator-count"},
 		"bottlerocket@v1.46.0": {"ami-bo amd64 " + none, "ami-bo amd64 instance-accelerator-count"},
 		"bottlerocket@1.46.0":  {"ami-bo amd64 " + none, "ami-bo amd64 instance-accelerator-count"},
 		"windows2019@latest":   {"ami-w9 amd64 windows 10.0.17763"},
@@ -84,21 +87,32 @@ func TestTerms(t *testing.T) {
 		terms []awsv1.AMISelectorTerm
 		want  []string
 	}{
-		"id":                      {[]awsv1.AMISelectorTerm{{ID: "ami-mine"}}, []string{"ami-mine amd64"}},
-		"ids, the newest":         {[]awsv1.AMISelectorTerm{{ID: "ami-mine"}, {ID: "ami-mine2"}, {ID: "ami-arm"}}, []string{"ami-mine2 amd64", "ami-arm arm64"}},
-		"id of a stranger":        {[]awsv1.AMISelectorTerm{{ID: "ami-stranger"}}, []string{"ami-stranger amd64"}},
-		"name":                    {[]awsv1.AMISelectorTerm{{Name: "base-1"}}, []string{"ami-mine amd64"}},
-		"name, not a stranger's":  {[]awsv1.AMISelectorTerm{{Name: "base-*"}}, []string{"ami-amazon amd64", "ami-arm arm64"}},
-		"name and owner":          {[]awsv1.AMISelectorTerm{{Name: "base-*", Owner: "self"}}, []string{"ami-mine2 amd64", "ami-arm arm64"}},
-		"name and account":        {[]awsv1.AMISelectorTerm{{Name: "base-*", Owner: "999988887777"}}, []string{"ami-stranger amd64"}},
-		"tag":                     {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pears"}}}, []string{"ami-arm arm64", "ami-mine amd64"}},
-		"tags must all be there":  {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pears", "Name": "golden"}}}, []string{"ami-mine amd64"}},
-		"tag of any value":        {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "*"}}}, []string{"ami-mine2 amd64", "ami-arm arm64"}},
-		"tag with a star":         {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pl*"}}}, []string{"ami-mine2 amd64"}},
-		"name and tag":            {[]awsv1.AMISelectorTerm{{Name: "base-2", Tags: map[string]string{"team": "pears"}}}, []string{"ami-arm arm64"}},
-		"parameter":               {[]awsv1.AMISelectorTerm{{SSMParameter: "/our/image"}}, []string{"ami-mine2 amd64"}},
-		"terms are alternatives":  {[]awsv1.AMISelectorTerm{{Name: "base-1"}, {ID: "ami-arm"}}, []string{"ami-arm arm64", "ami-mine amd64"}},
-		"one of two finds enough": {[]awsv1.AMISelectorTerm{{Name: "nobody's"}, {ID: "ami-arm"}}, []string{"ami-arm arm64"}},
+		"id": {[]awsv1.AMISelectorTerm{{ID: "ami-mine"}}, []string{"ami-mine amd64"}},
+		"ids, the newest": {[]awsv1.AMISelectorTerm{{ID: "ami-mine"}, {ID: "ami-mine2"}, {ID: "ami-arm"}},
+			[]string{"ami-mine2 amd64", "ami-arm arm64"}},
+		"id of a stranger": {[]awsv1.AMISelectorTerm{{ID: "ami-stranger"}}, []string{"ami-stranger amd64"}},
+		"name":             {[]awsv1.AMISelectorTerm{{Name: "base-1"}}, []string{"ami-mine amd64"}},
+		"name, not a stranger's": {[]awsv1.AMISelectorTerm{{Name: "base-*"}}, []string{"ami-amazon amd64",
+			"ami-arm arm64"}},
+		"name and owner": {[]awsv1.AMISelectorTerm{{Name: "base-*", Owner: "self"}},
+			[]string{"ami-mine2 amd64", "ami-arm arm64"}},
+		"name and account": {[]awsv1.AMISelectorTerm{{Name: "base-*", Owner: "999988887777"}},
+			[]string{"ami-stranger amd64"}},
+		"tag": {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pears"}}},
+			[]string{"ami-arm arm64", "ami-mine amd64"}},
+		"tags must all be there": {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pears",
+			"Name": "golden"}}}, []string{"ami-mine amd64"}},
+		"tag of any value": {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "*"}}},
+			[]string{"ami-mine2 amd64", "ami-arm arm64"}},
+		"tag with a star": {[]awsv1.AMISelectorTerm{{Tags: map[string]string{"team": "pl*"}}},
+			[]string{"ami-mine2 amd64"}},
+		"name and tag": {[]awsv1.AMISelectorTerm{{Name: "base-2", Tags: map[string]string{"team": "pears"}}},
+			[]string{"ami-arm arm64"}},
+		"parameter": {[]awsv1.AMISelectorTerm{{SSMParameter: "/our/image"}}, []string{"ami-mine2 amd64"}},
+		"terms are alternatives": {[]awsv1.AMISelectorTerm{{Name: "base-1"}, {ID: "ami-arm"}},
+			[]string{"ami-arm arm64", "ami-mine amd64"}},
+		"one of two finds enough": {[]awsv1.AMISelectorTerm{{Name: "nobody's"}, {ID: "ami-arm"}},
+			[]string{"ami-arm arm64"}},
 	} {
 		expect(t, name, find(t, w.finder(), class(c.terms...)), c.want...)
 	}
@@ -110,8 +124,10 @@ func TestDeprecatedImages(t *testing.T) {
 	w.publish("ami-withdrawn", "b", 3, deprecatedAt(w.now.Add(-time.Minute)))
 	w.publish("ami-ending", "c", 20, deprecatedAt(w.now.Add(time.Hour)))
 	all := class(awsv1.AMISelectorTerm{Name: "*"})
-	expect(t, "one that is recommended is better than a newer one that is not", find(t, w.finder(), all), "ami-ending amd64")
-	expect(t, "one that is asked for is used", find(t, w.finder(), class(awsv1.AMISelectorTerm{ID: "ami-withdrawn"})), "ami-withdrawn! amd64")
+	expect(t, "one that is recommended is better than a newer one that is not", find(t, w.finder(), all),
+		"ami-ending amd64")
+	expect(t, "one that is asked for is used", find(t, w.finder(), class(awsv1.AMISelectorTerm{ID: "ami-withdrawn"})),
+		"ami-withdrawn! amd64")
 	f := w.finder()
 	expect(t, "before its end", find(t, f, all), "ami-ending amd64")
 	w.now = w.now.Add(2 * time.Hour)
@@ -137,17 +153,24 @@ func TestNothingFound(t *testing.T) {
 		class *awsv1.EC2NodeClass
 		want  []string
 	}{
-		"alias":            {alias("al2023@v20990101"), []string{"al2023@v20990101", "Kubernetes 1.33", "al2023@latest"}},
-		"AL2":              {alias("al2@latest"), []string{"al2@latest", "1.33", "bottlerocket@latest"}},
-		"no alias":         {alias("ubuntu@latest"), []string{"ubuntu@latest", "al2023@latest"}},
-		"id":               {class(awsv1.AMISelectorTerm{ID: "ami-gone"}), []string{"id ami-gone", "deregistered"}},
-		"name":             {class(awsv1.AMISelectorTerm{Name: "my-*"}), []string{"name my-*", "set owner"}},
-		"name and owner":   {class(awsv1.AMISelectorTerm{Name: "my-*", Owner: "self"}), []string{"owner self", "Name tag"}},
-		"tags":             {class(awsv1.AMISelectorTerm{Tags: map[string]string{"b": "2", "a": "1"}}), []string{"tag a=1, tag b=2"}},
-		"several":          {class(awsv1.AMISelectorTerm{ID: "ami-1"}, awsv1.AMISelectorTerm{ID: "ami-2"}), []string{"id ami-1 or id ami-2; it may"}},
-		"no parameter":     {class(awsv1.AMISelectorTerm{SSMParameter: "/our/image"}), []string{"/our/image", "does not exist"}},
-		"not an id":        {class(awsv1.AMISelectorTerm{SSMParameter: "/our/note"}), []string{"/our/note", "milk", "ami-0a1b2c3d"}},
-		"parameter and id": {class(awsv1.AMISelectorTerm{ID: "ami-1"}, awsv1.AMISelectorTerm{SSMParameter: "/our/image"}), []string{"/our/image"}},
+		"alias": {alias("al2023@v20990101"), []string{"al2023@v20990101", "Kubernetes 1.33",
+			"al2023@latest"}},
+		"AL2":      {alias("al2@latest"), []string{"al2@latest", "1.33", "bottlerocket@latest"}},
+		"no alias": {alias("ubuntu@latest"), []string{"ubuntu@latest", "al2023@latest"}},
+		"id":       {class(awsv1.AMISelectorTerm{ID: "ami-gone"}), []string{"id ami-gone", "deregistered"}},
+		"name":     {class(awsv1.AMISelectorTerm{Name: "my-*"}), []string{"name my-*", "set owner"}},
+		"name and owner": {class(awsv1.AMISelectorTerm{Name: "my-*", Owner: "self"}),
+			[]string{"owner self", "Name tag"}},
+		"tags": {class(awsv1.AMISelectorTerm{Tags: map[string]string{"b": "2", "a": "1"}}),
+			[]string{"tag a=1, tag b=2"}},
+		"several": {class(awsv1.AMISelectorTerm{ID: "ami-1"}, awsv1.AMISelectorTerm{ID: "ami-2"}),
+			[]string{"id ami-1 or id ami-2; it may"}},
+		"no parameter": {class(awsv1.AMISelectorTerm{SSMParameter: "/our/image"}),
+			[]string{"/our/image", "does not exist"}},
+		"not an id": {class(awsv1.AMISelectorTerm{SSMParameter: "/our/note"}), []string{"/our/note", "milk",
+			"ami-0a1b2c3d"}},
+		"parameter and id": {class(awsv1.AMISelectorTerm{ID: "ami-1"},
+			awsv1.AMISelectorTerm{SSMParameter: "/our/image"}), []string{"/our/image"}},
 	} {
 		images, err := w.finder().Find(t.Context(), c.class)
 		if _, ok := errors.AsType[*image.NoMatchError](err); !ok || images != nil {
@@ -166,7 +189,8 @@ func TestNothingFound(t *testing.T) {
 func TestLatestDoesNotAdviseItself(t *testing.T) {
 	w := newWorld()
 	_, err := w.finder().Find(t.Context(), alias("windows2022@latest"))
-	if err == nil || strings.Count(err.Error(), "windows2022@latest") != 1 || !strings.Contains(err.Error(), "select the AMI by id, name or tags") {
+	if err == nil || strings.Count(err.Error(), "windows2022@latest") != 1 || !strings.Contains(err.Error(),
+		"select the AMI by id, name or tags") {
 		t.Errorf("%v", err)
 	}
 }
@@ -176,7 +200,8 @@ func TestTrouble(t *testing.T) {
 	w.eks("v1", 3)
 	w.failSSM = awsError("SSM", "GetParameter", "AccessDeniedException")
 	_, err := w.finder().Find(t.Context(), alias("al2023@latest"))
-	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AccessDeniedException") || !strings.Contains(err.Error(), "ssm:GetParameter") {
+	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AccessDeniedException") ||
+		!strings.Contains(err.Error(), "ssm:GetParameter") {
 		t.Errorf("no permission for SSM: %v", err)
 	}
 	w.failSSM = nil
@@ -224,9 +249,12 @@ func TestFor(t *testing.T) {
 		}
 	}
 	either := []awsv1.AMI{
-		{ID: "ami-no", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpNotIn, Values: []string{"1"}}}},
-		{ID: "ami-odd", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpGt, Values: []string{"0"}}}},
-		{ID: "ami-in", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpIn, Values: []string{"1", "2"}}}},
+		{ID: "ami-no", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpNotIn,
+			Values: []string{"1"}}}},
+		{ID: "ami-odd", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpGt,
+			Values: []string{"0"}}}},
+		{ID: "ami-in", Requirements: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpIn,
+			Values: []string{"1", "2"}}}},
 	}
 	for value, want := range map[string]string{"1": "ami-in", "2": "ami-no"} {
 		if got, _ := image.For(either, map[string][]string{"a": {value}}); got.ID != want {

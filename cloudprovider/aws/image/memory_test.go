@@ -108,7 +108,8 @@ func TestAnImageThatIsGone(t *testing.T) {
 	w.eks("v1", 3)
 	w.parameters["/our/image"], w.parameters["/our/other"] = "ami-v10", "soon"
 	f := w.finder()
-	latest, ours, other := alias("al2023@latest"), class(awsv1.AMISelectorTerm{SSMParameter: "/our/image"}), class(awsv1.AMISelectorTerm{SSMParameter: "/our/other"})
+	latest, ours, other := alias("al2023@latest"), class(awsv1.AMISelectorTerm{SSMParameter: "/our/image"}),
+		class(awsv1.AMISelectorTerm{SSMParameter: "/our/other"})
 	find(t, f, latest)
 	w.images, w.now = nil, w.now.Add(2*time.Minute)
 	for _, c := range []*awsv1.EC2NodeClass{latest, ours, other} {

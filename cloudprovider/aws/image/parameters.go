@@ -15,7 +15,8 @@ import (
 // SSMAPI is what is asked of Systems Manager. Only single parameters are read, because that is what the IAM policies of
 // the contract allow.
 type SSMAPI interface {
-	GetParameter(ctx context.Context, in *ssm.GetParameterInput, opts ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+	GetParameter(ctx context.Context, in *ssm.GetParameterInput, opts ...func(*ssm.Options)) (*ssm.GetParameterOutput,
+		error)
 }
 
 // How long a parameter is remembered.
@@ -23,8 +24,8 @@ const (
 	// keepFor is for a parameter that names a release and never changes. A parameter that moves on with each release is
 	// used for as long if Systems Manager does not answer.
 	keepFor = 24 * time.Hour
-	// DefaultLatest is when a parameter that moves on is read again, so that a new release is noticed, and a bad one that
-	// was taken back as well, unless Options say otherwise.
+	// DefaultLatest is when a parameter that moves on is read again, so that a new release is noticed, and a bad one
+	// that was taken back as well, unless Options say otherwise.
 	DefaultLatest = 30 * time.Minute
 )
 

@@ -51,8 +51,8 @@ type published struct {
 	kinds     []kind
 }
 
-// publishedAs lists what an alias stands for with a version of Kubernetes, such as 1.33. Not every image exists in every
-// region, version and release.
+// publishedAs lists what an alias stands for with a version of Kubernetes, such as 1.33. Not every image exists in
+// every region, version and release.
 func publishedAs(alias awsv1.Alias, kubernetes string) []published {
 	switch alias.Family {
 	case awsv1.AMIFamilyAL2:
@@ -83,7 +83,8 @@ func publishedAL2(release, kubernetes string) []published {
 		if release != awsv1.AliasVersionLatest {
 			name = fmt.Sprintf("%s-%s-%s", i.prefix, kubernetes, release)
 		}
-		out = append(out, published{fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/%s/image_id", kubernetes, i.folder, name), i.kinds})
+		out = append(out, published{fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/%s/image_id", kubernetes,
+			i.folder, name), i.kinds})
 	}
 	return out
 }
@@ -97,14 +98,15 @@ func publishedAL2023(release, kubernetes string) []published {
 		if release != awsv1.AliasVersionLatest {
 			name = fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", i.arch, i.variant, kubernetes, release)
 		}
-		path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/%s/image_id", kubernetes, i.arch, i.variant, name)
+		path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/%s/image_id", kubernetes, i.arch,
+			i.variant, name)
 		out = append(out, published{path, []kind{{accelerator: i.variant}}})
 	}
 	return out
 }
 
-// publishedBottlerocket: the plain image also has what Neuron chips need. Releases are written with a v everywhere but in
-// the parameters, so both are taken.
+// publishedBottlerocket: the plain image also has what Neuron chips need. Releases are written with a v everywhere but
+// in the parameters, so both are taken.
 func publishedBottlerocket(release, kubernetes string) []published {
 	release = strings.TrimPrefix(release, "v")
 	var out []published
@@ -117,7 +119,8 @@ func publishedBottlerocket(release, kubernetes string) []published {
 		{"x86_64", "-nvidia", []kind{{accelerator: nvidia}}},
 		{"arm64", "-nvidia", []kind{{accelerator: nvidia}}},
 	} {
-		out = append(out, published{fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", kubernetes, i.suffix, i.arch, release), i.kinds})
+		out = append(out, published{fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", kubernetes,
+			i.suffix, i.arch, release), i.kinds})
 	}
 	return out
 }
@@ -126,6 +129,7 @@ func publishedBottlerocket(release, kubernetes string) []published {
 func publishedWindows(name, kubernetes string) []published {
 	f, _ := family.Named(name)
 	year := strings.TrimPrefix(name, "Windows")
-	path := fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-%s-English-Core-EKS_Optimized-%s/image_id", year, kubernetes)
+	path := fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-%s-English-Core-EKS_Optimized-%s/image_id",
+		year, kubernetes)
 	return []published{{path, []kind{{build: f.WindowsBuild()}}}}
 }

@@ -61,7 +61,8 @@ func (f *Finder) queries(ctx context.Context, terms []awsv1.AMISelectorTerm, kub
 	}
 	if len(kinds) > 0 {
 		ids := slices.Sorted(maps.Keys(kinds))
-		out = append(out, query{about: strings.Join(ids, ", "), filters: []ec2types.Filter{filter("image-id", ids...)}, kinds: kinds})
+		out = append(out, query{about: strings.Join(ids, ", "), filters: []ec2types.Filter{filter("image-id", ids...)},
+			kinds: kinds})
 	}
 	return out, nil
 }
@@ -93,7 +94,8 @@ func byNameAndTags(term awsv1.AMISelectorTerm) query {
 func (f *Finder) resolve(ctx context.Context, text, kubernetes string, kinds map[string][]kind) error {
 	alias, ok := awsv1.ParseAlias(text)
 	if !ok {
-		return &NoMatchError{fmt.Sprintf("spec.amiSelectorTerms has the alias %q; it must be a family, an @ and a version, such as al2023@latest", text)}
+		return &NoMatchError{fmt.Sprintf("spec.amiSelectorTerms has the alias %q; it must be a family, an @ and a "+
+			"version, such as al2023@latest", text)}
 	}
 	moves := alias.Version == awsv1.AliasVersionLatest
 	images := publishedAs(alias, kubernetes)
@@ -124,11 +126,13 @@ func (f *Finder) parameter(ctx context.Context, name string) (string, error) {
 	}
 	if id == "" {
 		f.parameters.forget(name)
-		return "", &NoMatchError{fmt.Sprintf("spec.amiSelectorTerms names the SSM parameter %s, which does not exist in this region and account; create it or correct the name", name)}
+		return "", &NoMatchError{fmt.Sprintf("spec.amiSelectorTerms names the SSM parameter %s, which does not exist "+
+			"in this region and account; create it or correct the name", name)}
 	}
 	if !strings.HasPrefix(id, "ami-") {
 		f.parameters.forget(name)
-		return "", &NoMatchError{fmt.Sprintf("the SSM parameter %s of spec.amiSelectorTerms holds %.40q, which is no AMI id; it must hold one, such as ami-0a1b2c3d", name, id)}
+		return "", &NoMatchError{fmt.Sprintf("the SSM parameter %s of spec.amiSelectorTerms holds %.40q, which is no "+
+			"AMI id; it must hold one, such as ami-0a1b2c3d", name, id)}
 	}
 	return id, nil
 }
@@ -142,14 +146,16 @@ func nothing(terms []awsv1.AMISelectorTerm, kubernetes string) error {
 			fixes = append(fixes, fix)
 		}
 	}
-	return &NoMatchError{fmt.Sprintf("no AMI matches spec.amiSelectorTerms: %s; %s", strings.Join(looked, " or "), strings.Join(fixes, "; "))}
+	return &NoMatchError{fmt.Sprintf("no AMI matches spec.amiSelectorTerms: %s; %s", strings.Join(looked, " or "),
+		strings.Join(fixes, "; "))}
 }
 
 // described says in words what a term asks for.
 func described(term awsv1.AMISelectorTerm) string {
 	var parts []string
 	for _, p := range []struct{ word, value string }{
-		{"alias", term.Alias}, {"SSM parameter", term.SSMParameter}, {"id", term.ID}, {"name", term.Name}, {"owner", term.Owner},
+		{"alias", term.Alias}, {"SSM parameter", term.SSMParameter}, {"id", term.ID}, {"name", term.Name},
+		{"owner", term.Owner},
 	} {
 		if p.value != "" {
 			parts = append(parts, p.word+" "+p.value)
@@ -165,15 +171,20 @@ func fixFor(term awsv1.AMISelectorTerm, kubernetes string) string {
 	alias, _ := awsv1.ParseAlias(term.Alias)
 	switch {
 	case alias.Family == awsv1.AMIFamilyAL2:
-		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region, and none at all from 1.33 on; use al2023@latest or bottlerocket@latest", kubernetes)
+		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region, and none at all from 1.33 on; use "+
+			"al2023@latest or bottlerocket@latest", kubernetes)
 	case term.Alias != "" && alias.Version == awsv1.AliasVersionLatest:
-		return fmt.Sprintf("AWS publishes no AMI of this family for Kubernetes %s in this region (yet); use another family, or select the AMI by id, name or tags", kubernetes)
+		return fmt.Sprintf("AWS publishes no AMI of this family for Kubernetes %s in this region (yet); use another "+
+			"family, or select the AMI by id, name or tags", kubernetes)
 	case term.Alias != "":
-		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region; check the version, or use %s@latest", kubernetes, strings.ToLower(alias.Family))
+		return fmt.Sprintf("AWS publishes none for Kubernetes %s in this region; check the version, or use %s@latest",
+			kubernetes, strings.ToLower(alias.Family))
 	case term.ID != "" || term.SSMParameter != "":
-		return "it may have been deregistered, be in another region, not be shared with this account, or not be for x86_64 or arm64"
+		return "it may have been deregistered, be in another region, not be shared with this account, or not be for " +
+			"x86_64 or arm64"
 	case term.Name != "" && term.Owner == "":
-		return "without owner only images of this account and of amazon are found; set owner to the account that publishes it"
+		return "without owner only images of this account and of amazon are found; set owner to the account that " +
+			"publishes it"
 	case term.Name != "":
 		return "check the name, which is not the Name tag, and that the owner shares the image with this account"
 	default:

@@ -44,7 +44,8 @@ func TestOverTheWire(t *testing.T) {
 	}
 	const standard = "amd64 no-instance-accelerator-count no-instance-gpu-count"
 	for _, family := range []string{"al2", "al2023", "bottlerocket"} {
-		for _, want := range []string{standard, "arm64 no-", "amd64 instance-gpu-count", "amd64 instance-accelerator-count"} {
+		for _, want := range []string{standard, "arm64 no-", "amd64 instance-gpu-count",
+			"amd64 instance-accelerator-count"} {
 			if !strings.Contains(before[family], want) {
 				t.Errorf("%s lacks %s:\n%s", family, want, before[family])
 			}
@@ -63,7 +64,8 @@ func TestOverTheWire(t *testing.T) {
 	if got := find(t, f, alias("al2023@"+release.Version)); got != after {
 		t.Errorf("by its version: have\n%s\nwant\n%s", got, after)
 	}
-	if got := find(t, f, class(awsv1.AMISelectorTerm{ID: release.Images[0]})); !strings.HasPrefix(got, release.Images[0]) {
+	if got := find(t, f, class(awsv1.AMISelectorTerm{ID: release.Images[0]})); !strings.HasPrefix(got,
+		release.Images[0]) {
 		t.Errorf("by id: have %s", got)
 	}
 	if got := find(t, f, class(awsv1.AMISelectorTerm{Name: "amazon-eks-node-al2023-x86_64-standard-*"})); !strings.HasPrefix(got, release.Images[0]) {
@@ -72,7 +74,8 @@ func TestOverTheWire(t *testing.T) {
 
 	a.Faults.Deny("ssm:GetParameter")
 	later = 2 * time.Hour
-	if _, err := f.Find(t.Context(), alias("al2023@latest")); !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AccessDenied") {
+	if _, err := f.Find(t.Context(), alias("al2023@latest")); !cloudprovider.IsUnauthorized(err) ||
+		!strings.Contains(err.Error(), "AccessDenied") {
 		t.Errorf("without permission: %v", err)
 	}
 	a.Faults.Clear()

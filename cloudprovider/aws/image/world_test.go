@@ -38,7 +38,8 @@ type world struct {
 }
 
 func newWorld() *world {
-	return &world{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), version: "1.33", parameters: map[string]string{}, pageSize: 1000}
+	return &world{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), version: "1.33", parameters: map[string]string{},
+		pageSize: 1000}
 }
 
 func (w *world) finder() *image.Finder { return image.New(w.options()) }
@@ -54,7 +55,8 @@ func (w *world) options() image.Options {
 // publish adds an image that was made a number of days ago.
 func (w *world) publish(id, name string, days int, change ...func(*ec2types.Image)) {
 	i := ec2types.Image{
-		ImageId: &id, Name: &name, Architecture: ec2types.ArchitectureValuesX8664, OwnerId: new("111122223333"), State: ec2types.ImageStateAvailable,
+		ImageId: &id, Name: &name, Architecture: ec2types.ArchitectureValuesX8664, OwnerId: new("111122223333"),
+		State:        ec2types.ImageStateAvailable,
 		CreationDate: new(w.now.AddDate(0, 0, -days).Format("2006-01-02T15:04:05.000Z")),
 	}
 	for _, f := range change {
@@ -76,7 +78,8 @@ func deprecatedAt(at time.Time) func(*ec2types.Image) {
 }
 
 // GetParameter answers as SSM does.
-func (w *world) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
+func (w *world) GetParameter(_ context.Context, in *ssm.GetParameterInput,
+	_ ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.read = append(w.read, *in.Name)
@@ -91,7 +94,8 @@ func (w *world) GetParameter(_ context.Context, in *ssm.GetParameterInput, _ ...
 }
 
 // DescribeImages answers as EC2 does: filters must all hold, values of one are alternatives and may have stars.
-func (w *world) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
+func (w *world) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asked := *in
@@ -119,7 +123,8 @@ func (w *world) DescribeImages(_ context.Context, in *ec2.DescribeImagesInput, _
 
 func (w *world) matches(i ec2types.Image, in *ec2.DescribeImagesInput) bool {
 	owner := func(o string) bool {
-		return o == *i.OwnerId || o == "self" && *i.OwnerId == "111122223333" || i.ImageOwnerAlias != nil && o == *i.ImageOwnerAlias
+		return o == *i.OwnerId || o == "self" && *i.OwnerId == "111122223333" || i.ImageOwnerAlias != nil &&
+			o == *i.ImageOwnerAlias
 	}
 	if len(in.Owners) > 0 && !slices.ContainsFunc(in.Owners, owner) {
 		return false
@@ -147,7 +152,10 @@ func (w *world) matches(i ec2types.Image, in *ec2.DescribeImagesInput) bool {
 			panic("no such filter: " + name)
 		}
 		if !slices.ContainsFunc(have, func(h string) bool {
-			return slices.ContainsFunc(f.Values, func(pattern string) bool { ok, _ := path.Match(pattern, h); return ok })
+			return slices.ContainsFunc(f.Values, func(pattern string) bool {
+				ok, _ := path.Match(pattern, h)
+				return ok
+			})
 		}) {
 			return false
 		}
@@ -157,7 +165,8 @@ func (w *world) matches(i ec2types.Image, in *ec2.DescribeImagesInput) bool {
 
 // awsError is an answer of AWS that says no.
 func awsError(service, action, code string) error {
-	return &smithy.OperationError{ServiceID: service, OperationName: action, Err: &smithy.GenericAPIError{Code: code, Message: "no"}}
+	return &smithy.OperationError{ServiceID: service, OperationName: action, Err: &smithy.GenericAPIError{Code: code,
+		Message: "no"}}
 }
 
 func class(terms ...awsv1.AMISelectorTerm) *awsv1.EC2NodeClass {
@@ -216,7 +225,8 @@ func (w *world) eks(release string, days int) {
 	} {
 		id := fmt.Sprintf("ami-%s%d", release, n)
 		name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", i.arch, i.variant, w.version, release)
-		folder := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", w.version, i.arch, i.variant)
+		folder := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", w.version,
+			i.arch, i.variant)
 		w.parameters[folder+"recommended/image_id"] = id
 		w.parameters[folder+name+"/image_id"] = id
 		w.publish(id, name, days, amazon, func(image *ec2types.Image) {

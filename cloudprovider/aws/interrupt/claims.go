@@ -29,17 +29,17 @@ type claim struct {
 	known    cloudprovider.Interruption
 }
 
-// record is what was last written on a claim, and whether people were told of advice about it. Its lock makes two notices
-// about the same instance come one after the other.
+// record is what was last written on a claim, and whether people were told of advice about it. Its lock makes two
+// notices about the same instance come one after the other.
 type record struct {
 	mu      sync.Mutex
 	written cloudprovider.Interruption
 	advised bool
 }
 
-// claims are the NodeClaims of ours that have an instance, by its id. They are read as plain trees, not as the API's type: the core
-// watches them so, and a second watch would keep them twice; and one that can't be read must not hide the others. Nothing of
-// them is changed, so they need not be copied.
+// claims are the NodeClaims of ours that have an instance, by its id. They are read as plain trees, not as the API's
+// type: the core watches them so, and a second watch would keep them twice; and one that can't be read must not hide
+// the others. Nothing of them is changed, so they need not be copied.
 func (w *Watcher) claims(ctx context.Context) (map[string]*claim, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
@@ -109,7 +109,8 @@ func (w *Watcher) apply(ctx context.Context, c *claim, n *notice) error {
 		return err
 	}
 	r.written = now
-	log.FromContext(ctx).Info("an instance is interrupted", "NodeClaim", c.name, "Node", c.node, "interruption", now.String())
+	log.FromContext(ctx).Info("an instance is interrupted", "NodeClaim", c.name, "Node", c.node, "interruption",
+		now.String())
 	w.tell(ctx, c, n)
 	return nil
 }
@@ -126,7 +127,8 @@ func (w *Watcher) write(ctx context.Context, c *claim, i cloudprovider.Interrupt
 	object.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaim"))
 	object.SetName(c.name)
 	err = w.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // without a version in the patch only the UID can be in conflict
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// without a version in the patch only the UID can be in conflict
 		return nil
 	}
 	if err != nil {
@@ -142,7 +144,8 @@ func (w *Watcher) tell(ctx context.Context, c *claim, n *notice) {
 	if n.Kind == cloudprovider.RebalanceRecommendation {
 		kind = corev1.EventTypeNormal
 	}
-	w.Events.Eventf(&corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: c.name, UID: c.uid},
+	w.Events.Eventf(&corev1.ObjectReference{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: c.name,
+		UID: c.uid},
 		nil, kind, n.reason, action, "%s", n.text)
 	if c.node == "" {
 		return
@@ -151,5 +154,6 @@ func (w *Watcher) tell(ctx context.Context, c *claim, n *notice) {
 	if err := w.Client.Get(ctx, client.ObjectKey{Name: c.node}, node); err != nil {
 		return // without a node there is nobody to tell
 	}
-	w.Events.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, nil, kind, n.reason, action, "%s", n.text)
+	w.Events.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}, nil, kind,
+		n.reason, action, "%s", n.text)
 }

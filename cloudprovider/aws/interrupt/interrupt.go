@@ -1,10 +1,11 @@
-// Package interrupt hears from AWS that instances will be taken away, or have failed, and writes it on their NodeClaims.
+// Package interrupt hears from AWS that instances will be taken away, or have failed, and writes it on their
+// NodeClaims.
 //
 // It is an edge and decides nothing: what follows from an interruption is decided by whoever reads the annotation
-// cloudprovider.InterruptionAnnotation. It listens to an SQS queue that EventBridge fills (queue.go) and asks EC2 about the
-// health of instances (status.go). Whoever may write to the queue may write what he likes, so a message that says an instance is
-// at its end is compared with what EC2 says (trust.go). A message is deleted from the queue only once the claim says what was in it, so a crash
-// loses nothing; and what is heard twice changes nothing.
+// cloudprovider.InterruptionAnnotation. It listens to an SQS queue that EventBridge fills (queue.go) and asks EC2 about
+// the health of instances (status.go). Whoever may write to the queue may write what he likes, so a message that says
+// an instance is at its end is compared with what EC2 says (trust.go). A message is deleted from the queue only once
+// the claim says what was in it, so a crash loses nothing; and what is heard twice changes nothing.
 package interrupt
 
 import (
@@ -24,19 +25,24 @@ import (
 
 // SQSAPI is what is asked of SQS.
 type SQSAPI interface {
-	GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput, error)
-	ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, opts ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
-	DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput, opts ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
+	GetQueueUrl(ctx context.Context, in *sqs.GetQueueUrlInput, opts ...func(*sqs.Options)) (*sqs.GetQueueUrlOutput,
+		error)
+	ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
+		opts ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error)
+	DeleteMessage(ctx context.Context, in *sqs.DeleteMessageInput,
+		opts ...func(*sqs.Options)) (*sqs.DeleteMessageOutput, error)
 }
 
 // EC2API is what is asked of EC2.
 type EC2API interface {
-	DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
+	DescribeInstanceStatus(ctx context.Context, in *ec2.DescribeInstanceStatusInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeInstanceStatusOutput, error)
 }
 
 // InstancesAPI is asked what state instances are really in.
 type InstancesAPI interface {
-	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
 // Recorder writes events.
@@ -55,13 +61,14 @@ const (
 
 // Options are what a Watcher works with.
 type Options struct {
-	// Client reads NodeClaims, as plain trees, and Nodes, and may do so from a cache; it annotates NodeClaims. Required.
+	// Client reads NodeClaims, as plain trees, and Nodes, and may do so from a cache; it annotates NodeClaims.
+	// Required.
 	Client client.Client
 	// SQS and the name of the Queue; without a name no queue is read.
 	SQS   SQSAPI
 	Queue string
-	// Instances confirms what the queue says of an instance's state; Region is where they are. Messages from elsewhere are not
-	// believed. Required with a queue.
+	// Instances confirms what the queue says of an instance's state; Region is where they are. Messages from elsewhere
+	// are not believed. Required with a queue.
 	Instances InstancesAPI
 	Region    string
 	// EC2 is asked about the health of instances; nil for not at all.
@@ -93,7 +100,8 @@ type Watcher struct {
 // New makes a Watcher.
 func New(o Options) (*Watcher, error) {
 	for name, missing := range map[string]bool{
-		"Client": o.Client == nil, "Events": o.Events == nil, "Metrics": o.Metrics == nil, "SQS": o.Queue != "" && o.SQS == nil,
+		"Client": o.Client == nil, "Events": o.Events == nil, "Metrics": o.Metrics == nil, "SQS": o.Queue != "" &&
+			o.SQS == nil,
 		"Instances": o.Queue != "" && o.Instances == nil, "Region": o.Queue != "" && o.Region == "",
 	} {
 		if missing {
@@ -105,7 +113,8 @@ func New(o Options) (*Watcher, error) {
 		o.Rebalance = Ignore
 	case Ignore, Replace:
 	default:
-		return nil, fmt.Errorf("making a watcher of interruptions: Options.Rebalance is %q; use %s or %s", o.Rebalance, Ignore, Replace)
+		return nil, fmt.Errorf("making a watcher of interruptions: Options.Rebalance is %q; use %s or %s", o.Rebalance,
+			Ignore, Replace)
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -39,11 +39,13 @@ type notice struct {
 	account, region string
 	// reason and text are of the event that tells people.
 	reason, text string
-	// patient notices are kept for a while if nobody claims the instance: its launch may not have been written down yet.
+	// patient notices are kept for a while if nobody claims the instance: its launch may not have been written down
+	// yet.
 	patient bool
 }
 
-// envelope is what all messages of EventBridge have in common. What a message is about is in its detail, whose fields differ.
+// envelope is what all messages of EventBridge have in common. What a message is about is in its detail, whose fields
+// differ.
 type envelope struct {
 	DetailType string          `json:"detail-type"`
 	Source     string          `json:"source"`
@@ -73,7 +75,8 @@ type detail struct {
 // read reads a message. One that is about something else than the end of an instance names no instances.
 func read(body string, now time.Time) (notice, error) {
 	if len(body) > longestBody {
-		return notice{counted: noOp}, fmt.Errorf("reading a message of the interruption queue: %w: it has %d bytes, want %d at most", errTooLong, len(body), longestBody)
+		return notice{counted: noOp}, fmt.Errorf("reading a message of the interruption queue: %w: it has %d bytes, "+
+			"want %d at most", errTooLong, len(body), longestBody)
 	}
 	var e envelope
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
@@ -132,7 +135,8 @@ func (n *notice) ofInstance(d *detail, what string, now time.Time) {
 			at = n.at.Add(warning)
 		}
 		n.endsAt(at, now)
-		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes the instance back at "+stamp(n.Deadline)
+		n.reason, n.text = "CapacityReservationInstanceInterrupted", "The owner of the capacity reservation takes "+
+			"the instance back at "+stamp(n.Deadline)
 	case "EC2 Instance State-change Notification":
 		if !d.state(n) {
 			return

@@ -21,7 +21,8 @@ const (
 	mostMessages     = 10
 	// callLimit bounds one call: a long poll and its answer.
 	callLimit = 30 * time.Second
-	// A queue that can't be read is tried again after firstRetry, then after twice as long each time, at most after lastRetry.
+	// A queue that can't be read is tried again after firstRetry, then after twice as long each time, at most after
+	// lastRetry.
 	firstRetry, lastRetry = time.Second, time.Minute
 	// A claim that can't be written is tried again a few times while its message is hidden.
 	writes, betweenWrites = 3, 2 * time.Second
@@ -44,7 +45,8 @@ func (w *Watcher) listen(ctx context.Context) {
 		if err != nil {
 			w.metrics.readable.WithLabelValues().Set(0)
 			if text := err.Error(); text != told { // the same trouble is told once
-				log.FromContext(ctx).Error(err, "interruptions are not heard of until the queue can be read", "queue", w.Queue)
+				log.FromContext(ctx).Error(err, "interruptions are not heard of until the queue can be read",
+					"queue", w.Queue)
 				told = text
 			}
 			if !w.pause(ctx, wait) {
@@ -75,7 +77,8 @@ func (w *Watcher) receive(ctx context.Context, url *string) ([]sqstypes.Message,
 		*url = aws.ToString(out.QueueUrl)
 	}
 	out, err := w.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: url, MaxNumberOfMessages: mostMessages, VisibilityTimeout: int32(hidden.Seconds()), WaitTimeSeconds: int32(longPoll.Seconds()),
+		QueueUrl: url, MaxNumberOfMessages: mostMessages, VisibilityTimeout: int32(hidden.Seconds()),
+		WaitTimeSeconds:             int32(longPoll.Seconds()),
 		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp},
 	})
 	if err != nil {
@@ -100,8 +103,8 @@ type letter struct {
 	void bool
 }
 
-// handle has messages worked on, each by itself. It does not wait for them: one whose claim can't be written must not keep those that
-// come after it.
+// handle has messages worked on, each by itself. It does not wait for them: one whose claim can't be written must not
+// keep those that come after it.
 func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages []sqstypes.Message) {
 	if len(messages) == 0 {
 		return
@@ -130,8 +133,8 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 	}
 }
 
-// guarded does something about a message. One that nobody thought of must not keep all others from being heard: if it fails, that is told,
-// and the message comes back later.
+// guarded does something about a message. One that nobody thought of must not keep all others from being heard: if it
+// fails, that is told, and the message comes back later.
 func (w *Watcher) guarded(ctx context.Context, m *sqstypes.Message, do func()) (done bool) {
 	err := w.Guard.Run("working on a message about an interruption", do)
 	if err != nil {
@@ -154,7 +157,8 @@ func (w *Watcher) verify(ctx context.Context, url string, letters []letter, clai
 	states, err := w.confirm(ctx, letters, claims)
 	if err != nil {
 		if ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "messages about the state of instances come back later", "messages", len(letters))
+			log.FromContext(ctx).Error(err, "messages about the state of instances come back later", "messages",
+				len(letters))
 		}
 		return
 	}
@@ -189,7 +193,8 @@ func (w *Watcher) open(ctx context.Context, m *sqstypes.Message, account string)
 	if err != nil {
 		l.void = true
 		w.metrics.ignored.WithLabelValues(why).Inc()
-		log.FromContext(ctx).Error(err, "a message is dropped", "message", aws.ToString(m.MessageId), "queue", w.Queue, "why", why)
+		log.FromContext(ctx).Error(err, "a message is dropped", "message", aws.ToString(m.MessageId), "queue", w.Queue,
+			"why", why)
 	}
 	return l
 }
@@ -226,7 +231,8 @@ func (w *Watcher) take(ctx context.Context, l *letter, claims map[string]*claim,
 // ignore notes that a message was not believed of a claim's instance.
 func (w *Watcher) ignore(ctx context.Context, l *letter, why string, c *claim) {
 	w.metrics.ignored.WithLabelValues(why).Inc()
-	log.FromContext(ctx).Info("a message is not believed", "message", aws.ToString(l.MessageId), "why", why, "NodeClaim", c.name, "said", l.text)
+	log.FromContext(ctx).Info("a message is not believed", "message", aws.ToString(l.MessageId), "why", why,
+		"NodeClaim", c.name, "said", l.text)
 }
 
 // sentAt is when the message came into the queue, or was made if that is not known.
@@ -258,8 +264,10 @@ func (w *Watcher) note(ctx context.Context, c *claim, n *notice) error {
 func (w *Watcher) delete(ctx context.Context, url string, m *sqstypes.Message) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	if _, err := w.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &url, ReceiptHandle: m.ReceiptHandle}); err != nil {
-		log.FromContext(ctx).Error(fault.Explain("deleting a message of queue "+w.Queue, err), "the message comes back, which changes nothing")
+	if _, err := w.SQS.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &url,
+		ReceiptHandle: m.ReceiptHandle}); err != nil {
+		log.FromContext(ctx).Error(fault.Explain("deleting a message of queue "+w.Queue, err), "the message comes "+
+			"back, which changes nothing")
 		return
 	}
 	w.metrics.deleted.Inc()

@@ -27,7 +27,9 @@ const (
 func (w *world) running(name string) (id string) {
 	id = w.launch(name)
 	w.until("the machine runs", time.Second, func() bool {
-		return slices.ContainsFunc(w.World.Instances(), func(i cloud.Instance) bool { return i.ID == id && i.State == cloud.Running })
+		return slices.ContainsFunc(w.World.Instances(), func(i cloud.Instance) bool {
+			return i.ID == id && i.State == cloud.Running
+		})
 	})
 	return id
 }
@@ -48,14 +50,17 @@ func TestSpotWarning(t *testing.T) {
 	want := "SpotInterruption " + warned.Add(2*time.Minute).UTC().Format(time.RFC3339)
 	w.until("the claim says so", 0, func() bool { return w.interruption("one") == want })
 	w.until("the message is deleted", 0, func() bool { return w.counter(deletedMessages, "") == before+1 })
-	text := "SpotInterrupted: EC2 takes the spot instance back at " + warned.Add(2*time.Minute).UTC().Format(time.RFC3339)
-	if got := w.events.all(); len(got) != 2 || got[0] != "Warning NodeClaim/one "+text || got[1] != "Warning Node/node-one "+text {
+	text := "SpotInterrupted: EC2 takes the spot instance back at " +
+		warned.Add(2*time.Minute).UTC().Format(time.RFC3339)
+	if got := w.events.all(); len(got) != 2 || got[0] != "Warning NodeClaim/one "+text ||
+		got[1] != "Warning Node/node-one "+text {
 		t.Errorf("events:\n%s", strings.Join(got, "\n"))
 	}
 	if got := w.interruption("other"); got != "" {
 		t.Errorf("the claim of %s says %q, of which nobody spoke", other, got)
 	}
-	for name, label := range map[string]string{received: "spot_interrupted", "karpenter_interruption_message_queue_duration_seconds": "", "tenon_interruption_queue_readable": ""} {
+	for name, label := range map[string]string{received: "spot_interrupted",
+		"karpenter_interruption_message_queue_duration_seconds": "", "tenon_interruption_queue_readable": ""} {
 		if w.counter(name, label) < 1 {
 			t.Errorf("%s %s is %v", name, label, w.counter(name, label))
 		}
@@ -112,7 +117,9 @@ func TestRepeats(t *testing.T) {
 	if err := w.World.Withdraw(id, "Server.SpotInstanceTermination", "taken back early"); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the claim says that the machine ends", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "InstanceTerminating ") })
+	w.until("the claim says that the machine ends", 0, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "InstanceTerminating ")
+	})
 }
 
 // A message that nobody understands, or that is about nobody's machine, keeps no other waiting.
@@ -129,7 +136,9 @@ func TestBadMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	w.until("the claim says so", 0, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "SpotInterruption ")
+	})
 	w.until("nothing is left", 0, func() bool { return w.counter(deletedMessages, "") == 7 })
 	// Two more say that the machine starts and runs.
 	if w.counter(received, "no_op") != 6 || w.logged.count("a message is dropped") != 3 {
@@ -155,7 +164,9 @@ func TestNothingIsLost(t *testing.T) {
 	w.refusing(nil)
 	w.options.Metrics = newWorld(t).registry
 	w.start()
-	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	w.until("the claim says so", time.Second, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "SpotInterruption ")
+	})
 }
 
 // A claim that can't be written keeps no other waiting.
@@ -173,7 +184,9 @@ func TestOneClaimHoldsUpNoOther(t *testing.T) {
 	if err := w.World.InterruptSpot(other); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the other claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("other"), "SpotInterruption ") })
+	w.until("the other claim says so", 0, func() bool {
+		return strings.HasPrefix(w.interruption("other"), "SpotInterruption ")
+	})
 }
 
 // A warning may be there before the claim knows its machine.
@@ -189,8 +202,12 @@ func TestWarningBeforeTheClaim(t *testing.T) {
 	w.start()
 	w.until("the warnings are read", 0, func() bool { return w.counter(received, "spot_interrupted") == 2 })
 	w.claim("late", id)
-	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("late"), "SpotInterruption ") })
-	w.until("the stranger's warning is dropped in the end", time.Second, func() bool { return w.counter(deletedMessages, "") >= 6 })
+	w.until("the claim says so", time.Second, func() bool {
+		return strings.HasPrefix(w.interruption("late"), "SpotInterruption ")
+	})
+	w.until("the stranger's warning is dropped in the end", time.Second, func() bool {
+		return w.counter(deletedMessages, "") >= 6
+	})
 }
 
 // A claim whose machine we have ended ourselves is left alone; but a warning makes its end more urgent.
@@ -212,7 +229,9 @@ func TestClaimThatGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	w.until("the claim says so", 0, func() bool { return strings.HasPrefix(w.interruption("warned"), "SpotInterruption ") })
+	w.until("the claim says so", 0, func() bool {
+		return strings.HasPrefix(w.interruption("warned"), "SpotInterruption ")
+	})
 	w.until("all is read", 0, func() bool { return w.counter(deletedMessages, "") >= 6 })
 	if got := w.interruption("one"); got != "" || w.events.count("InstanceTerminating") > 0 {
 		t.Errorf("the claim says %q, events:\n%s", got, strings.Join(w.events.all(), "\n"))
@@ -220,7 +239,8 @@ func TestClaimThatGoes(t *testing.T) {
 }
 
 func TestRebalance(t *testing.T) {
-	for choice, want := range map[interrupt.Rebalance]string{interrupt.Ignore: "", interrupt.Replace: "RebalanceRecommendation"} {
+	for choice, want := range map[interrupt.Rebalance]string{interrupt.Ignore: "",
+		interrupt.Replace: "RebalanceRecommendation"} {
 		t.Run(string(choice), func(t *testing.T) {
 			w := newWorld(t)
 			w.options.EC2, w.options.Rebalance = nil, choice
@@ -234,13 +254,16 @@ func TestRebalance(t *testing.T) {
 			w.until("the advice is read", 0, func() bool {
 				return w.counter(received, "rebalance_recommendation") == 2 && w.counter(deletedMessages, "") == 4
 			})
-			if got := w.interruption("one"); got != want || w.events.count("Normal NodeClaim/one SpotRebalanceRecommendation") != 1 {
+			if got := w.interruption("one"); got != want || w.events.count("Normal NodeClaim/one "+
+				"SpotRebalanceRecommendation") != 1 {
 				t.Errorf("the claim says %q, want %q; events:\n%s", got, want, strings.Join(w.events.all(), "\n"))
 			}
 			if err := w.World.InterruptSpot(id); err != nil {
 				t.Fatal(err)
 			}
-			w.until("the warning holds", 0, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+			w.until("the warning holds", 0, func() bool {
+				return strings.HasPrefix(w.interruption("one"), "SpotInterruption ")
+			})
 		})
 	}
 }
@@ -257,7 +280,9 @@ func TestQueueInTrouble(t *testing.T) {
 	w.registry = prometheus.NewRegistry()
 	w.options.Metrics = w.registry
 	w.start()
-	w.until("the missing queue is told of", time.Second, func() bool { return w.logged.count("--interruption-queue") > 0 })
+	w.until("the missing queue is told of", time.Second, func() bool {
+		return w.logged.count("--interruption-queue") > 0
+	})
 	line := w.logged.all()[0]
 	for _, part := range []string{"NonExistentQueue", "create the queue", "reading queue later", "sqs:GetQueueUrl"} {
 		if !strings.Contains(line, part) {
@@ -266,16 +291,21 @@ func TestQueueInTrouble(t *testing.T) {
 	}
 	w.SQS.Create("later", 5*time.Minute)
 	w.Events.Name = "later"
-	w.until("the missing permission is told of", time.Second, func() bool { return w.logged.count("allow sqs:ReceiveMessage") > 0 })
+	w.until("the missing permission is told of", time.Second, func() bool {
+		return w.logged.count("allow sqs:ReceiveMessage") > 0
+	})
 	if n := w.series(readable); n != 1 || w.counter(readable, "") != 0 {
-		t.Errorf("the queue counts as readable, or nothing says that it is not: %d series, %v", n, w.counter(readable, ""))
+		t.Errorf("the queue counts as readable, or nothing says that it is not: %d series, %v", n,
+			w.counter(readable, ""))
 	}
 	w.Faults.Allow("sqs:ReceiveMessage")
 	id := w.running("one")
 	if err := w.World.InterruptSpot(id); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	w.until("the claim says so", time.Second, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "SpotInterruption ")
+	})
 	if w.logged.count("can be read again") != 1 || len(w.logged.all()) > 5 {
 		t.Errorf("log:\n%s", strings.Join(w.logged.all(), "\n"))
 	}
@@ -287,7 +317,8 @@ type panickingSQS struct {
 	calls atomic.Int32
 }
 
-func (p *panickingSQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput, o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+func (p *panickingSQS) ReceiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput,
+	o ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 	if p.calls.Add(1) == 1 {
 		panic("boom")
 	}
@@ -305,7 +336,9 @@ func TestListeningBeginsAgainAfterAPanic(t *testing.T) {
 	if err := w.World.InterruptSpot(id); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the claim says so", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "SpotInterruption ") })
+	w.until("the claim says so", time.Second, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "SpotInterruption ")
+	})
 	if told.Load() != 1 {
 		t.Errorf("told %d times", told.Load())
 	}

@@ -39,7 +39,8 @@ func filters() map[string]ec2types.Filter {
 		instanceStatus: {Name: aws.String("instance-status.status"), Values: impaired},
 		systemStatus:   {Name: aws.String("system-status.status"), Values: impaired},
 		eventStatus: {Name: aws.String("event.code"), Values: []string{
-			string(ec2types.EventCodeInstanceReboot), string(ec2types.EventCodeSystemReboot), string(ec2types.EventCodeSystemMaintenance),
+			string(ec2types.EventCodeInstanceReboot), string(ec2types.EventCodeSystemReboot),
+			string(ec2types.EventCodeSystemMaintenance),
 			string(ec2types.EventCodeInstanceRetirement), string(ec2types.EventCodeInstanceStop),
 		}},
 	}
@@ -55,7 +56,8 @@ func (w *Watcher) examine(ctx context.Context) {
 			return
 		case err != nil && err.Error() != told:
 			told = err.Error()
-			log.FromContext(ctx).Error(err, "it is not known which instances are impaired; it is asked again in a minute")
+			log.FromContext(ctx).Error(err, "it is not known which instances are impaired; it is asked again in a "+
+				"minute")
 		case err == nil && told != "":
 			told = ""
 			log.FromContext(ctx).Info("it is known again which instances are impaired")
@@ -89,7 +91,8 @@ func (w *Watcher) look(ctx context.Context) error {
 // ask finds the instances that the filter is about, page by page.
 func (w *Watcher) ask(ctx context.Context, filter ec2types.Filter) ([]ec2types.InstanceStatus, error) {
 	var out []ec2types.InstanceStatus
-	pages := ec2.NewDescribeInstanceStatusPaginator(w.EC2, &ec2.DescribeInstanceStatusInput{Filters: []ec2types.Filter{filter}})
+	pages := ec2.NewDescribeInstanceStatusPaginator(w.EC2,
+		&ec2.DescribeInstanceStatusInput{Filters: []ec2types.Filter{filter}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -101,7 +104,8 @@ func (w *Watcher) ask(ctx context.Context, filter ec2types.Filter) ([]ec2types.I
 }
 
 // diagnose writes down what was found about instances of ours. An instance is counted once for as long as it is unwell.
-func (w *Watcher) diagnose(ctx context.Context, category string, found []ec2types.InstanceStatus, claims map[string]*claim) error {
+func (w *Watcher) diagnose(ctx context.Context, category string, found []ec2types.InstanceStatus,
+	claims map[string]*claim) error {
 	var trouble error
 	now := make(map[check]bool)
 	for i := range found {
@@ -156,7 +160,8 @@ func failed(s *ec2types.InstanceStatusSummary, now time.Time) bool {
 		return false
 	}
 	for _, d := range s.Details {
-		if d.Status == ec2types.StatusTypeFailed && d.ImpairedSince != nil && !now.Before(d.ImpairedSince.Add(impairedFor)) {
+		if d.Status == ec2types.StatusTypeFailed && d.ImpairedSince != nil &&
+			!now.Before(d.ImpairedSince.Add(impairedFor)) {
 			return true
 		}
 	}

@@ -58,7 +58,8 @@ func TestScheduledEvent(t *testing.T) {
 	want := "EventStatus " + at.UTC().Format(time.RFC3339)
 	w.until("the claim says so", 0, func() bool { return w.interruption("one") == want })
 	w.clock.AwaitWaiters(1)
-	if w.counter(unhealthy, "EventStatus") != 1 || w.events.count("InstanceUnhealthy: AWS has planned a change of the instance (instance-retirement)") != 2 {
+	if w.counter(unhealthy, "EventStatus") != 1 || w.events.count("InstanceUnhealthy: AWS has planned a change of "+
+		"the instance (instance-retirement)") != 2 {
 		t.Errorf("%v, events:\n%s", w.counter(unhealthy, "EventStatus"), strings.Join(w.events.all(), "\n"))
 	}
 }

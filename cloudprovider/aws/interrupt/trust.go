@@ -84,8 +84,8 @@ func (n *notice) misfit(c *claim) string {
 // ended is what EC2 says of instances that are said to be at their end: true if it is so.
 type ended map[string]bool
 
-// confirm asks EC2 about the instances that messages say are stopping or ending, all in one call. What it can't find out is an
-// error: such messages come back.
+// confirm asks EC2 about the instances that messages say are stopping or ending, all in one call. What it can't find
+// out is an error: such messages come back.
 func (w *Watcher) confirm(ctx context.Context, letters []letter, claims map[string]*claim) (ended, error) {
 	var ids []string
 	for i := range letters {
@@ -122,5 +122,6 @@ func (w *Watcher) confirm(ctx context.Context, letters []letter, claims map[stri
 }
 
 func runs(i *ec2types.Instance) bool {
-	return i.State != nil && (i.State.Name == ec2types.InstanceStateNamePending || i.State.Name == ec2types.InstanceStateNameRunning)
+	return i.State != nil && (i.State.Name == ec2types.InstanceStateNamePending ||
+		i.State.Name == ec2types.InstanceStateNameRunning)
 }

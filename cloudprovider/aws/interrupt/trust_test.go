@@ -67,29 +67,35 @@ func TestWhatIsNotBelieved(t *testing.T) {
 			return forged{spotWarning, theAccount, "eu-west-1", `{"instance-id": "` + id + `"}`, w.clock.Now()}
 		}, "spot"},
 		{"a state change in another region", "elsewhere", func(w *world, id string) forged {
-			return forged{stateNotice, theAccount, "eu-west-1", `{"instance-id": "` + id + `", "state": "terminated"}`, w.clock.Now()}
+			return forged{stateNotice, theAccount, "eu-west-1", `{"instance-id": "` + id + `", "state": "terminated"}`,
+				w.clock.Now()}
 		}, "spot"},
 		{"a warning of long ago", "stale", func(w *world, id string) forged {
-			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `"}`, w.clock.Now().Add(-11 * time.Minute)}
+			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `"}`,
+				w.clock.Now().Add(-11 * time.Minute)}
 		}, "spot"},
 		{"a spot warning of an instance on demand", "not_spot", func(w *world, id string) forged {
 			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `"}`, w.clock.Now()}
 		}, "on-demand"},
 		{"advice about an instance of a reservation", "not_spot", func(w *world, id string) forged {
-			return forged{"EC2 Instance Rebalance Recommendation", theAccount, w.config.Region, `{"instance-id": "` + id + `"}`, w.clock.Now()}
+			return forged{"EC2 Instance Rebalance Recommendation", theAccount, w.config.Region, `{"instance-id": "` +
+				id + `"}`, w.clock.Now()}
 		}, "reserved"},
 		{"a reservation's end, and the instance is on demand", "not_reserved", func(w *world, id string) forged {
 			detail := `{"instance-id": "` + id + `", "instance-termination-time": "1970-01-01T00:00:00Z"}`
 			return forged{reservationWarning, theAccount, w.config.Region, detail, w.clock.Now()}
 		}, "on-demand"},
 		{"an end of an instance that runs", "unconfirmed", func(w *world, id string) forged {
-			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id + `", "state": "terminated"}`, w.clock.Now()}
+			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id +
+				`", "state": "terminated"}`, w.clock.Now()}
 		}, "on-demand"},
 		{"a stop of an instance that runs", "unconfirmed", func(w *world, id string) forged {
-			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id + `", "state": "stopping"}`, w.clock.Now()}
+			return forged{stateNotice, theAccount, w.config.Region, `{"instance-id": "` + id +
+				`", "state": "stopping"}`, w.clock.Now()}
 		}, "on-demand"},
 		{"a body of a megabyte", "too_long", func(w *world, id string) forged {
-			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `", "x": "` + strings.Repeat("x", 1<<20) + `"}`, w.clock.Now()}
+			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": "` + id + `", "x": "` +
+				strings.Repeat("x", 1<<20) + `"}`, w.clock.Now()}
 		}, "spot"},
 		{"no JSON", "malformed", func(w *world, id string) forged {
 			return forged{spotWarning, theAccount, w.config.Region, `{"instance-id": `, w.clock.Now()}
@@ -102,7 +108,9 @@ func TestWhatIsNotBelieved(t *testing.T) {
 			w.bought("one", x.bought)
 			w.send(x.message(w, id))
 			w.start()
-			w.until("it is dropped", time.Second, func() bool { return w.counter(ignored, x.why) == 1 && w.counter(deletedMessages, "") == 3 })
+			w.until("it is dropped", time.Second, func() bool {
+				return w.counter(ignored, x.why) == 1 && w.counter(deletedMessages, "") == 3
+			})
 			if got := w.interruption("one"); got != "" || len(w.events.all()) > 0 {
 				t.Errorf("the claim says %q, events:\n%s", got, strings.Join(w.events.all(), "\n"))
 			}
@@ -121,14 +129,20 @@ func TestStateWaitsForEC2(t *testing.T) {
 	if err := w.World.Withdraw(id, "Server.SpotInstanceTermination", "taken back"); err != nil {
 		t.Fatal(err)
 	}
-	w.until("EC2 is asked", time.Second, func() bool { return w.logged.count("messages about the state of instances come back later") > 0 })
+	w.until("EC2 is asked", time.Second, func() bool {
+		return w.logged.count("messages about the state of instances come back later") > 0
+	})
 	if err := w.World.InterruptSpot(warned); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the warning is written down", 0, func() bool { return strings.HasPrefix(w.interruption("warned"), "SpotInterruption ") })
+	w.until("the warning is written down", 0, func() bool {
+		return strings.HasPrefix(w.interruption("warned"), "SpotInterruption ")
+	})
 	if got := w.interruption("one"); got != "" {
 		t.Errorf("the claim says %q, and EC2 has said nothing", got)
 	}
 	w.Faults.Allow("ec2:DescribeInstances")
-	w.until("the claim says that the machine ends", time.Second, func() bool { return strings.HasPrefix(w.interruption("one"), "InstanceTerminating ") })
+	w.until("the claim says that the machine ends", time.Second, func() bool {
+		return strings.HasPrefix(w.interruption("one"), "InstanceTerminating ")
+	})
 }

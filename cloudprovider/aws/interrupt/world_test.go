@@ -98,7 +98,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.kube = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch,
+			opts ...client.PatchOption) error {
 			w.mu.Lock()
 			err := w.refuse
 			w.tried++
@@ -110,7 +111,8 @@ func newWorld(t *testing.T) *world {
 		},
 	})
 	w.options = interrupt.Options{
-		Client: w.kube, SQS: sqs.NewFromConfig(w.config), Queue: w.Cluster, EC2: ec2.NewFromConfig(w.config), Instances: ec2.NewFromConfig(w.config), Region: w.config.Region, Events: w.events, Metrics: w.registry,
+		Client: w.kube, SQS: sqs.NewFromConfig(w.config), Queue: w.Cluster, EC2: ec2.NewFromConfig(w.config),
+		Instances: ec2.NewFromConfig(w.config), Region: w.config.Region, Events: w.events, Metrics: w.registry,
 		Now: clock.Now, After: clock.After,
 	}
 	return w
@@ -144,7 +146,8 @@ func (w *world) start() (stop func()) {
 func (w *world) launch(name string) (id string) {
 	w.t.Helper()
 	in := &ec2.RunInstancesInput{
-		InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(w.Network.Private[0]),
+		InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		SubnetId:              aws.String(w.Network.Private[0]),
 		InstanceMarketOptions: &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot},
 	}
 	for _, m := range w.World.Images() {
@@ -172,7 +175,8 @@ func (w *world) claim(name, id string) {
 // claimOf makes them for a NodeClass of any kind.
 func (w *world) claimOf(name, id string, class v1.NodeClassReference) {
 	w.t.Helper()
-	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Finalizers: []string{v1.TerminationFinalizer}}}
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
+		Finalizers: []string{v1.TerminationFinalizer}}}
 	claim.Spec.NodeClassRef = &class
 	claim.Status.ProviderID, claim.Status.NodeName = "aws:///us-west-2a/"+id, "node-"+name
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + name, UID: types.UID("uid-node-" + name)}}
@@ -243,7 +247,8 @@ func (w *world) until(what string, step time.Duration, so func() bool) {
 	for !so() {
 		select {
 		case <-deadline:
-			w.t.Fatalf("in vain: %s\nlog:\n%s\nevents:\n%s", what, strings.Join(w.logged.all(), "\n"), strings.Join(w.events.all(), "\n"))
+			w.t.Fatalf("in vain: %s\nlog:\n%s\nevents:\n%s", what, strings.Join(w.logged.all(), "\n"),
+				strings.Join(w.events.all(), "\n"))
 		case <-tick.C:
 			if step > 0 {
 				w.clock.Advance(step)

@@ -13,8 +13,8 @@ import (
 //go:embed testdata/bandwidth.txt
 var documented string
 
-// TestBandwidthIsAsDocumented compares the label of every type with Amazon's documentation. EC2 is of three minds about cards: each
-// tells its own share, or the total of all, or half of its share.
+// TestBandwidthIsAsDocumented compares the label of every type with Amazon's documentation. EC2 is of three minds about
+// cards: each tells its own share, or the total of all, or half of its share.
 func TestBandwidthIsAsDocumented(t *testing.T) {
 	// Where EC2's answer contradicts the documentation, EC2 is believed.
 	contradicted := map[string]int64{
@@ -42,7 +42,8 @@ func TestBandwidthIsAsDocumented(t *testing.T) {
 		}
 		label := strings.Join(it.Labels[awsv1.InstanceNetworkBandwidthLabelKey], ",")
 		got, err := strconv.ParseInt(label, 10, 64)
-		if off := got - expected; err != nil || off*500 > expected || -off*500 > expected { // the documentation rounds 28.125 to 28.12
+		if off := got - expected; err != nil || off*500 > expected || -off*500 > expected {
+			// the documentation rounds 28.125 to 28.12
 			t.Errorf("%s: %s is %q, documented are %d", name, awsv1.InstanceNetworkBandwidthLabelKey, label, expected)
 		}
 		compared++

@@ -55,11 +55,12 @@ func (b *build) memory() int64 {
 	return (size - int64(kept)) * mib
 }
 
-// storage is the disk that pods' files are on: the joined disks of the instance if the class asks for that and there are
-// any, else a volume.
+// storage is the disk that pods' files are on: the joined disks of the instance if the class asks for that and there
+// are any, else a volume.
 func (b *build) storage() resource.Quantity {
 	local := b.info.InstanceStorageInfo
-	if p := b.class.Spec.InstanceStorePolicy; p != nil && *p == awsv1.InstanceStorePolicyRAID0 && local != nil && aws.ToInt64(local.TotalSizeInGB) > 0 {
+	if p := b.class.Spec.InstanceStorePolicy; p != nil && *p == awsv1.InstanceStorePolicyRAID0 && local != nil &&
+		aws.ToInt64(local.TotalSizeInGB) > 0 {
 		return *resource.NewScaledQuantity(*local.TotalSizeInGB, resource.Giga)
 	}
 	return b.family.EphemeralStorage(b.class)
@@ -145,11 +146,12 @@ func (b *build) pods() (int64, error) {
 	return count, nil
 }
 
-// computedPods is what the expression for maxPods gives; usual is what holds without one, and also if the expression has
-// no answer for this type.
+// computedPods is what the expression for maxPods gives; usual is what holds without one, and also if the expression
+// has no answer for this type.
 func (b *build) computedPods(text string, usual int64) (int64, error) {
 	if b.expressions == nil {
-		return 0, fmt.Errorf("spec.kubelet.maxPods is %q; write a number, or switch on the feature gate NodeClassCEL for expressions", text)
+		return 0, fmt.Errorf("spec.kubelet.maxPods is %q; write a number, or switch on the feature gate NodeClassCEL "+
+			"for expressions", text)
 	}
 	if err := b.expressions.program(text).err; err != nil {
 		return 0, fmt.Errorf("spec.kubelet.maxPods is no expression: %w", err)

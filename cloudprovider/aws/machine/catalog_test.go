@@ -26,7 +26,8 @@ func TestWholeCatalog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, family := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket, awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyCustom} {
+	for _, family := range []string{awsv1.AMIFamilyAL2, awsv1.AMIFamilyAL2023, awsv1.AMIFamilyBottlerocket,
+		awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyCustom} {
 		t.Run(family, func(t *testing.T) {
 			families, sizes := map[string]int{}, map[string]int{}
 			class := classOf(family)
@@ -51,13 +52,15 @@ func TestWholeCatalog(t *testing.T) {
 			}
 			t.Logf("%d families in %d size classes", len(families), len(sizes))
 			if len(families) < 80 || len(sizes) < 25 {
-				t.Errorf("%d families and %d size classes were compared; the catalog has more", len(families), len(sizes))
+				t.Errorf("%d families and %d size classes were compared; the catalog has more", len(families),
+					len(sizes))
 			}
 		})
 	}
 }
 
-// usable: hardware virtualization and a processor that Kubernetes runs on; x86 for Windows, no first Graviton for AL2023.
+// usable: hardware virtualization and a processor that Kubernetes runs on; x86 for Windows, no first Graviton for
+// AL2023.
 func usable(info *ec2types.InstanceTypeInfo, family string) bool {
 	name := string(info.InstanceType)
 	arch := info.ProcessorInfo.SupportedArchitectures
@@ -129,9 +132,11 @@ func ceil(r *big.Rat) int64 {
 	return quotient.Int64()
 }
 
-func wantDevices(info *ec2types.InstanceTypeInfo, limits *vpc.VPCLimits, windows bool, out map[corev1.ResourceName]int64) {
+func wantDevices(info *ec2types.InstanceTypeInfo, limits *vpc.VPCLimits, windows bool,
+	out map[corev1.ResourceName]int64) {
 	if info.GpuInfo != nil {
-		resource := map[string]corev1.ResourceName{"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu", "Habana": "habana.ai/gaudi"}[*info.GpuInfo.Gpus[0].Manufacturer]
+		resource := map[string]corev1.ResourceName{"NVIDIA": "nvidia.com/gpu", "AMD": "amd.com/gpu",
+			"Habana": "habana.ai/gaudi"}[*info.GpuInfo.Gpus[0].Manufacturer]
 		out[resource] = int64(*info.GpuInfo.Gpus[0].Count)
 	}
 	if info.NeuronInfo != nil {
@@ -204,19 +209,21 @@ func wantLabels(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) map[
 	name := string(info.InstanceType)
 	family, size, _ := strings.Cut(name, ".")
 	want := map[string]string{
-		"node.kubernetes.io/instance-type":                  name,
-		"kubernetes.io/os":                                  "linux",
-		"kubernetes.io/arch":                                "amd64",
-		"topology.kubernetes.io/region":                     region,
-		prefix + "ec2nodeclass":                             class.Name,
-		prefix + "instance-family":                          family,
-		prefix + "instance-size":                            size,
-		prefix + "instance-capability-flex":                 strconv.FormatBool(strings.HasSuffix(family, "-flex")),
-		prefix + "instance-cpu":                             strconv.Itoa(int(*info.VCpuInfo.DefaultVCpus)),
-		prefix + "instance-cpu-manufacturer":                strings.ToLower(*info.ProcessorInfo.Manufacturer),
-		prefix + "instance-cpu-sustained-clock-speed-mhz":   strconv.FormatFloat(aws.ToFloat64(info.ProcessorInfo.SustainedClockSpeedInGhz)*1000, 'f', 0, 64),
-		prefix + "instance-memory":                          strconv.FormatInt(*info.MemoryInfo.SizeInMiB, 10),
-		prefix + "instance-encryption-in-transit-supported": strconv.FormatBool(*info.NetworkInfo.EncryptionInTransitSupported),
+		"node.kubernetes.io/instance-type":   name,
+		"kubernetes.io/os":                   "linux",
+		"kubernetes.io/arch":                 "amd64",
+		"topology.kubernetes.io/region":      region,
+		prefix + "ec2nodeclass":              class.Name,
+		prefix + "instance-family":           family,
+		prefix + "instance-size":             size,
+		prefix + "instance-capability-flex":  strconv.FormatBool(strings.HasSuffix(family, "-flex")),
+		prefix + "instance-cpu":              strconv.Itoa(int(*info.VCpuInfo.DefaultVCpus)),
+		prefix + "instance-cpu-manufacturer": strings.ToLower(*info.ProcessorInfo.Manufacturer),
+		prefix + "instance-cpu-sustained-clock-speed-mhz": strconv.FormatFloat(
+			aws.ToFloat64(info.ProcessorInfo.SustainedClockSpeedInGhz)*1000, 'f', 0, 64),
+		prefix + "instance-memory": strconv.FormatInt(*info.MemoryInfo.SizeInMiB, 10),
+		prefix + "instance-encryption-in-transit-supported": strconv.FormatBool(
+			*info.NetworkInfo.EncryptionInTransitSupported),
 	}
 	want[prefix+"instance-category"], want[prefix+"instance-generation"] = nameParts(family)
 	if slices.Contains(info.ProcessorInfo.SupportedArchitectures, "arm64") {
@@ -251,12 +258,15 @@ func wantParts(info *ec2types.InstanceTypeInfo, prefix string, want map[string]s
 	}
 	if info.GpuInfo != nil {
 		gpu := info.GpuInfo.Gpus[0]
-		want[prefix+"instance-gpu-name"], want[prefix+"instance-gpu-manufacturer"] = lower(gpu.Name), lower(gpu.Manufacturer)
-		want[prefix+"instance-gpu-count"], want[prefix+"instance-gpu-memory"] = number(*gpu.Count), number(*gpu.MemoryInfo.SizeInMiB)
+		want[prefix+"instance-gpu-name"], want[prefix+"instance-gpu-manufacturer"] = lower(gpu.Name),
+			lower(gpu.Manufacturer)
+		want[prefix+"instance-gpu-count"], want[prefix+"instance-gpu-memory"] = number(*gpu.Count),
+			number(*gpu.MemoryInfo.SizeInMiB)
 	}
 	if info.NeuronInfo != nil {
 		device := info.NeuronInfo.NeuronDevices[0]
-		want[prefix+"instance-accelerator-name"], want[prefix+"instance-accelerator-manufacturer"] = lower(device.Name), "aws"
+		want[prefix+"instance-accelerator-name"], want[prefix+"instance-accelerator-manufacturer"] = lower(device.Name),
+			"aws"
 		want[prefix+"instance-accelerator-count"] = number(*device.Count)
 	}
 }

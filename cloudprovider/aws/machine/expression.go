@@ -35,7 +35,8 @@ type inputs struct {
 
 func (i inputs) values() map[string]any {
 	return map[string]any{
-		varCores: i.cores, varMemory: i.memory, varENIs: i.enis, varAddresses: i.addresses, varPods: i.pods, varName: i.name,
+		varCores: i.cores, varMemory: i.memory, varENIs: i.enis, varAddresses: i.addresses, varPods: i.pods,
+		varName: i.name,
 	}
 }
 
@@ -125,8 +126,8 @@ func newEnv() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 }
 
-// extreme is a function of two numbers that gives the first if it wins, else the second. Of two whole numbers it gives a
-// whole one.
+// extreme is a function of two numbers that gives the first if it wins, else the second. Of two whole numbers it gives
+// a whole one.
 func extreme(name string, wins func(a, b float64) bool) cel.EnvOption {
 	choose := func(a, b ref.Val) ref.Val {
 		x, okX := asFloat(a)
@@ -170,8 +171,8 @@ func asFloat(v ref.Val) (float64, bool) {
 	return 0, false
 }
 
-// amount writes what an expression gave as a quantity of the resource. Each resource has a unit of its own, and cores and
-// memory are rounded up to steps, so that types that hardly differ need no launch templates of their own.
+// amount writes what an expression gave as a quantity of the resource. Each resource has a unit of its own, and cores
+// and memory are rounded up to steps, so that types that hardly differ need no launch templates of their own.
 func amount(name corev1.ResourceName, n int64) (resource.Quantity, error) {
 	if n < 0 || n > math.MaxInt32 {
 		return resource.Quantity{}, fmt.Errorf("it gives %d, which is no amount of %s", n, name)

@@ -17,7 +17,8 @@ func withExpressions() *machine.Shapes {
 	return machine.NewShapes(s, machine.NewMemory(func() time.Time { return time.Time{} }))
 }
 
-// TestExpressions computes what a class keeps on an m5.large: 2 cores, 8192 MiB, 3 interfaces with 10 addresses, 29 pods.
+// TestExpressions computes what a class keeps on an m5.large: 2 cores, 8192 MiB, 3 interfaces with 10 addresses, 29
+// pods.
 func TestExpressions(t *testing.T) {
 	for _, test := range []struct {
 		name, kubelet, memory, cpu string
@@ -35,7 +36,8 @@ func TestExpressions(t *testing.T) {
 		{"a cap after it", `maxPods="100";podsPerCore=4`, "6903Mi", "1930m", 8},
 		{"too little is dropped", `maxPods="0 - vcpus"`, "6903Mi", "1930m", 29},
 		{"a division by zero is dropped", `maxPods="vcpus / (vcpus - 2)"`, "6903Mi", "1930m", 29},
-		{"one that computes for too long is dropped", `maxPods="` + strings.Repeat("[0,1,2,3,4,5,6,7,8,9].map(x, ", 5) + "vcpus" + strings.Repeat(")", 5) + `.size()"`, "6903Mi", "1930m", 29},
+		{"one that computes for too long is dropped", `maxPods="` + strings.Repeat("[0,1,2,3,4,5,6,7,8,9].map(x, ", 5) +
+			"vcpus" + strings.Repeat(")", 5) + `.size()"`, "6903Mi", "1930m", 29},
 		{"cores in steps of 10m", `kubeReserved={"cpu":"vcpus * 33"}`, "6903Mi", "1930m", 29},
 		{"memory in steps of 16Mi", `kubeReserved={"memory":"memory_mib / 10"}`, "6645Mi", "1930m", 29},
 		{"the pods that it came to", `maxPods="10";kubeReserved={"memory":"max_pods * 16"}`, "7317Mi", "1930m", 10},
@@ -77,10 +79,12 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.KubeReserved) != 2 || got.KubeReserved["cpu"] != "70m" || got.KubeReserved["memory"] != "1Gi" || got.SystemReserved != nil {
+	if len(got.KubeReserved) != 2 || got.KubeReserved["cpu"] != "70m" || got.KubeReserved["memory"] != "1Gi" ||
+		got.SystemReserved != nil {
 		t.Errorf("kept are %+v", got)
 	}
-	if got, err := shapes().Kept(infoOf(t, "m5.large"), classOf(awsv1.AMIFamilyAL2023)); err != nil || got.KubeReserved != nil {
+	if got, err := shapes().Kept(infoOf(t, "m5.large"), classOf(awsv1.AMIFamilyAL2023)); err != nil ||
+		got.KubeReserved != nil {
 		t.Errorf("without the gate kept are %+v (%v)", got, err)
 	}
 }
@@ -89,7 +93,8 @@ func TestExpressionsNeedTheGate(t *testing.T) {
 	for _, text := range []string{`maxPods="vcpus * 8"`, `maxPods=""`, `kubeReserved={"cpu":"vcpus * 8"}`} {
 		class := classOf(awsv1.AMIFamilyAL2023)
 		class.Spec.Kubelet = kubelet(text)
-		if _, err := shapes().Shape(infoOf(t, "m5.large"), class); err == nil || !strings.Contains(err.Error(), "NodeClassCEL") {
+		if _, err := shapes().Shape(infoOf(t, "m5.large"), class); err == nil || !strings.Contains(err.Error(),
+			"NodeClassCEL") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -98,10 +103,12 @@ func TestExpressionsNeedTheGate(t *testing.T) {
 func TestCheckExpression(t *testing.T) {
 	for text, want := range map[string]string{
 		"vcpus * 8": "", "min(max_pods, vcpus * 10)": "", "memory_mib / 100": "", "2.5": "",
-		"": "character", "vcpus *": "character", "cores * 8": "undeclared", "instance_type": "must give a number", "vcpus > 2": "must give a number",
+		"": "character", "vcpus *": "character", "cores * 8": "undeclared", "instance_type": "must give a number",
+		"vcpus > 2": "must give a number",
 	} {
 		err := machine.CheckExpression(text)
-		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

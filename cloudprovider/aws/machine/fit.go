@@ -15,7 +15,8 @@ import (
 // architecture is the type's, as Kubernetes names it; false for types that no node can run on, such as those for macOS
 // and those without hardware virtualization.
 func architecture(info *ec2types.InstanceTypeInfo) (string, bool) {
-	if info.ProcessorInfo == nil || !slices.Contains(info.SupportedVirtualizationTypes, ec2types.VirtualizationTypeHvm) {
+	if info.ProcessorInfo == nil || !slices.Contains(info.SupportedVirtualizationTypes,
+		ec2types.VirtualizationTypeHvm) {
 		return "", false
 	}
 	for _, arch := range info.ProcessorInfo.SupportedArchitectures {
@@ -36,7 +37,8 @@ func complete(info *ec2types.InstanceTypeInfo) bool {
 		return false
 	}
 	n := info.NetworkInfo
-	return n != nil && int(aws.ToInt32(n.DefaultNetworkCardIndex)) < len(n.NetworkCards) && aws.ToInt32(n.Ipv4AddressesPerInterface) > 0
+	return n != nil && int(aws.ToInt32(n.DefaultNetworkCardIndex)) < len(n.NetworkCards) &&
+		aws.ToInt32(n.Ipv4AddressesPerInterface) > 0
 }
 
 // misfit says why the class can't launch the type at all; empty if it can.
@@ -56,7 +58,8 @@ func (b *build) misfit() string {
 func (b *build) virtualizes() string {
 	options := b.class.Spec.CPUOptions
 	if options == nil || aws.ToString(options.NestedVirtualization) != "enabled" ||
-		slices.Contains(b.info.ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization) {
+		slices.Contains(b.info.ProcessorInfo.SupportedFeatures,
+			ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization) {
 		return ""
 	}
 	return "can't run virtual machines (spec.cpuOptions.nestedVirtualization)"
@@ -66,7 +69,8 @@ func (b *build) virtualizes() string {
 func (b *build) tunes() string {
 	prefixes := b.class.Spec.IPPrefixCount
 	asks := prefixes != nil && *prefixes > 0
-	if b.class.Spec.ConnectionTracking == nil && !asks || b.info.Hypervisor == ec2types.InstanceTypeHypervisorNitro || aws.ToBool(b.info.BareMetal) {
+	if b.class.Spec.ConnectionTracking == nil && !asks || b.info.Hypervisor == ec2types.InstanceTypeHypervisorNitro ||
+		aws.ToBool(b.info.BareMetal) {
 		return ""
 	}
 	if asks {
@@ -75,8 +79,9 @@ func (b *build) tunes() string {
 	return "are not of the Nitro system (spec.connectionTracking)"
 }
 
-// hasInterfaces: the network interfaces that the class asks for need cards with places for them, Elastic Network Adapters,
-// and those with an Elastic Fabric Adapter a type that has one. A card has as many places as interfaces, numbered from 0.
+// hasInterfaces: the network interfaces that the class asks for need cards with places for them, Elastic Network
+// Adapters, and those with an Elastic Fabric Adapter a type that has one. A card has as many places as interfaces,
+// numbered from 0.
 func (b *build) hasInterfaces() string {
 	n := b.info.NetworkInfo
 	if len(b.class.Spec.NetworkInterfaces) > 0 && n.EnaSupport == ec2types.EnaSupportUnsupported {
@@ -85,14 +90,18 @@ func (b *build) hasInterfaces() string {
 	onCard := map[int32]int32{}
 	fabric := int32(0)
 	for i, want := range b.class.Spec.NetworkInterfaces {
-		card := slices.IndexFunc(n.NetworkCards, func(c ec2types.NetworkCardInfo) bool { return aws.ToInt32(c.NetworkCardIndex) == want.NetworkCardIndex })
+		card := slices.IndexFunc(n.NetworkCards, func(c ec2types.NetworkCardInfo) bool {
+			return aws.ToInt32(c.NetworkCardIndex) == want.NetworkCardIndex
+		})
 		if card < 0 {
-			return fmt.Sprintf("have no network card %d (spec.networkInterfaces[%d].networkCardIndex)", want.NetworkCardIndex, i)
+			return fmt.Sprintf("have no network card %d (spec.networkInterfaces[%d].networkCardIndex)",
+				want.NetworkCardIndex, i)
 		}
 		onCard[want.NetworkCardIndex]++
 		room := aws.ToInt32(n.NetworkCards[card].MaximumNetworkInterfaces)
 		if want.DeviceIndex >= room {
-			return fmt.Sprintf("have no place %d on network card %d (spec.networkInterfaces[%d].deviceIndex)", want.DeviceIndex, want.NetworkCardIndex, i)
+			return fmt.Sprintf("have no place %d on network card %d (spec.networkInterfaces[%d].deviceIndex)",
+				want.DeviceIndex, want.NetworkCardIndex, i)
 		}
 		if onCard[want.NetworkCardIndex] > room {
 			return fmt.Sprintf("have too few places on network card %d (spec.networkInterfaces)", want.NetworkCardIndex)
@@ -102,7 +111,8 @@ func (b *build) hasInterfaces() string {
 		}
 	}
 	if fabric > b.fabricLimit() {
-		return fmt.Sprintf("can't have %d Elastic Fabric Adapters (spec.networkInterfaces with interfaceType efa-only)", fabric)
+		return fmt.Sprintf("can't have %d Elastic Fabric Adapters (spec.networkInterfaces with interfaceType efa-only)",
+			fabric)
 	}
 	return ""
 }

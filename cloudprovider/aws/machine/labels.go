@@ -70,18 +70,20 @@ func (l labels) processor(info *ec2types.InstanceTypeInfo) {
 
 // network labels with the bandwidth that is always there, all cards together, in Mbit/s.
 func (l labels) network(n *ec2types.NetworkInfo) {
-	l.set(awsv1.InstanceEncryptionInTransitSupportedLabelKey, strconv.FormatBool(aws.ToBool(n.EncryptionInTransitSupported)))
+	l.set(awsv1.InstanceEncryptionInTransitSupportedLabelKey,
+		strconv.FormatBool(aws.ToBool(n.EncryptionInTransitSupported)))
 	if gbit := bandwidth(n); gbit > 0 {
 		l.number(awsv1.InstanceNetworkBandwidthLabelKey, int64(math.Round(gbit*1000)))
 	}
 }
 
-// performance is what EC2 says of a type's network if it is a figure that always holds: "100 Gigabit", "4x 100 Gigabit".
+// performance is what EC2 says of a type's network if it is a figure that always holds: "100 Gigabit", "4x 100
+// Gigabit".
 var performance = regexp.MustCompile(`^(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit$`)
 
-// bandwidth is what is always there, in Gbit/s. The type's own figure counts before those of its cards: a card may repeat the
-// total of all (c6in.32xlarge), or tell half of its share (p6-b200.48xlarge). Where the type says "Up to", or a word such as
-// "Moderate", it has one card, whose baseline is right.
+// bandwidth is what is always there, in Gbit/s. The type's own figure counts before those of its cards: a card may
+// repeat the total of all (c6in.32xlarge), or tell half of its share (p6-b200.48xlarge). Where the type says "Up to",
+// or a word such as "Moderate", it has one card, whose baseline is right.
 func bandwidth(n *ec2types.NetworkInfo) float64 {
 	if m := performance.FindStringSubmatch(aws.ToString(n.NetworkPerformance)); m != nil {
 		times, err := strconv.ParseFloat(cmp.Or(m[1], "1"), 64)
@@ -98,7 +100,8 @@ func bandwidth(n *ec2types.NetworkInfo) float64 {
 }
 
 func (l labels) storage(info *ec2types.InstanceTypeInfo) {
-	if s := info.InstanceStorageInfo; s != nil && s.TotalSizeInGB != nil && s.NvmeSupport != ec2types.EphemeralNvmeSupportUnsupported {
+	if s := info.InstanceStorageInfo; s != nil && s.TotalSizeInGB != nil &&
+		s.NvmeSupport != ec2types.EphemeralNvmeSupportUnsupported {
 		l.number(awsv1.InstanceLocalNVMELabelKey, *s.TotalSizeInGB)
 	}
 	e := info.EbsInfo

@@ -21,8 +21,8 @@ import (
 type Settings struct {
 	// Region is the value of the region label.
 	Region string
-	// VMMemoryOverheadPercent is the share of a type's memory that its nodes don't see, such as 0.075, until a real node
-	// has shown how much it is.
+	// VMMemoryOverheadPercent is the share of a type's memory that its nodes don't see, such as 0.075, until a real
+	// node has shown how much it is.
 	VMMemoryOverheadPercent float64
 	// ReservedENIs are network interfaces that are kept from pods.
 	ReservedENIs int
@@ -48,20 +48,22 @@ func (s *Shapes) Revision() uint64 { return s.memory.Revision() }
 
 // Shape is the type as a node of the class, without offerings; nil if the class can't use it. An error means that the
 // class itself can't be read, whatever the type.
-func (s *Shapes) Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error) {
+func (s *Shapes) Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType,
+	error) {
 	t, _, err := s.shape(info, class)
 	return t, err
 }
 
-// Why says why the class can't use the type, in words that follow "these types", and the same for all types that have the
-// same field to thank; empty if it can.
+// Why says why the class can't use the type, in words that follow "these types", and the same for all types that have
+// the same field to thank; empty if it can.
 func (s *Shapes) Why(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (string, error) {
 	_, why, err := s.shape(info, class)
 	return why, err
 }
 
 // shape is the type, or why the class can't use it.
-func (s *Shapes) shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (t *cloudprovider.InstanceType, why string, err error) {
+func (s *Shapes) shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (t *cloudprovider.InstanceType,
+	why string, err error) {
 	b, why, err := s.newBuild(info, class)
 	if b == nil || err != nil {
 		return nil, why, err
@@ -87,7 +89,8 @@ type build struct {
 }
 
 // newBuild is nil if the class can't use the type, and says why.
-func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (b *build, why string, err error) {
+func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (b *build, why string,
+	err error) {
 	arch, ok := architecture(info)
 	if !ok || !complete(info) {
 		return nil, "are no machines for nodes", nil

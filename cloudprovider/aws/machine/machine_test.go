@@ -29,7 +29,8 @@ func shapes() *machine.Shapes {
 }
 
 func classOf(family string) *awsv1.EC2NodeClass {
-	return &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: awsv1.EC2NodeClassSpec{AMIFamily: &family}}
+	return &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"},
+		Spec: awsv1.EC2NodeClassSpec{AMIFamily: &family}}
 }
 
 func infoOf(t *testing.T, name string) *ec2types.InstanceTypeInfo {
@@ -95,7 +96,8 @@ func TestPublished(t *testing.T) {
 		if q := resource.MustParse("17Gi"); left.StorageEphemeral().Cmp(q) != 0 {
 			t.Errorf("%s: disk %s, want 17Gi", want.name, left.StorageEphemeral())
 		}
-		for name, count := range map[corev1.ResourceName]int64{corev1.ResourcePods: want.pods, awsv1.ResourcePodENI: want.podENI, awsv1.ResourceEFA: want.efa, awsv1.ResourceNVIDIAGPU: want.gpu} {
+		for name, count := range map[corev1.ResourceName]int64{corev1.ResourcePods: want.pods,
+			awsv1.ResourcePodENI: want.podENI, awsv1.ResourceEFA: want.efa, awsv1.ResourceNVIDIAGPU: want.gpu} {
 			if q := left[name]; q.Value() != count {
 				t.Errorf("%s: %s of %s, want %d", want.name, q.String(), name, count)
 			}
@@ -110,18 +112,24 @@ func TestKubelet(t *testing.T) {
 		pods                                     int64
 	}{
 		{"nothing", "AL2023", ``, "6903Mi", "1930m", "17Gi", 29},
-		{"maxPods; the memory kept follows from the addresses", "AL2023", `maxPods=110`, "6903Mi", "1930m", "17Gi", 110},
+		{"maxPods; the memory kept follows from the addresses", "AL2023", `maxPods=110`, "6903Mi", "1930m",
+			"17Gi", 110},
 		{"maxPods; the memory kept follows from it", "Bottlerocket", `maxPods=110`, "6012Mi", "1930m", "17Gi", 110},
 		{"podsPerCore", "AL2023", `podsPerCore=4`, "6903Mi", "1930m", "17Gi", 8},
 		{"podsPerCore above maxPods", "AL2023", `podsPerCore=40;maxPods=20`, "6903Mi", "1930m", "17Gi", 20},
 		{"podsPerCore where it is not known", "Bottlerocket", `podsPerCore=4`, "6903Mi", "1930m", "17Gi", 29},
 		{"podsPerCore of nothing", "AL2023", `podsPerCore=0`, "6903Mi", "1930m", "17Gi", 29},
 		{"Windows", "Windows2022", `podsPerCore=10`, "7002Mi", "1930m", "44Gi", 20},
-		{"kubeReserved replaces", "AL2023", `kubeReserved={"cpu":"200m","memory":"1Gi"}`, "6453Mi", "1800m", "17Gi", 29},
-		{"systemReserved adds", "AL2023", `systemReserved={"cpu":"100m","memory":"100Mi","ephemeral-storage":"1Gi"}`, "6803Mi", "1830m", "16Gi", 29},
-		{"evictionHard by amount", "AL2023", `evictionHard={"memory.available":"500Mi","nodefs.available":"1Gi"}`, "6503Mi", "1930m", "18Gi", 29},
-		{"evictionHard off", "AL2023", `evictionHard={"memory.available":"100%","nodefs.available":"100%"}`, "7003Mi", "1930m", "19Gi", 29},
-		{"evictionSoft is a warning", "AL2023", `evictionSoft={"memory.available":"3Gi"}`, "6903Mi", "1930m", "17Gi", 29},
+		{"kubeReserved replaces", "AL2023", `kubeReserved={"cpu":"200m","memory":"1Gi"}`, "6453Mi", "1800m",
+			"17Gi", 29},
+		{"systemReserved adds", "AL2023", `systemReserved={"cpu":"100m","memory":"100Mi","ephemeral-storage":"1Gi"}`,
+			"6803Mi", "1830m", "16Gi", 29},
+		{"evictionHard by amount", "AL2023", `evictionHard={"memory.available":"500Mi","nodefs.available":"1Gi"}`,
+			"6503Mi", "1930m", "18Gi", 29},
+		{"evictionHard off", "AL2023", `evictionHard={"memory.available":"100%","nodefs.available":"100%"}`, "7003Mi",
+			"1930m", "19Gi", 29},
+		{"evictionSoft is a warning", "AL2023", `evictionSoft={"memory.available":"3Gi"}`, "6903Mi", "1930m",
+			"17Gi", 29},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			class := classOf(test.family)
@@ -129,7 +137,8 @@ func TestKubelet(t *testing.T) {
 				class.Spec.Kubelet = kubelet(test.kubelet)
 			}
 			left := shape(t, shapes(), "m5.large", class).Allocatable()
-			for text, got := range map[string]*resource.Quantity{test.memory: left.Memory(), test.cpu: left.Cpu(), test.disk: left.StorageEphemeral()} {
+			for text, got := range map[string]*resource.Quantity{test.memory: left.Memory(), test.cpu: left.Cpu(),
+				test.disk: left.StorageEphemeral()} {
 				if want := resource.MustParse(text); got.Cmp(want) != 0 {
 					t.Errorf("got %s, want %s", got, text)
 				}
@@ -166,7 +175,8 @@ func TestMistakesInTheClass(t *testing.T) {
 		class := classOf(awsv1.AMIFamilyAL2023)
 		class.Spec.Kubelet = kubelet(text)
 		_, err := shapes().Shape(infoOf(t, "m5.large"), class)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "EC2NodeClass default") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
+			"EC2NodeClass default") {
 			t.Errorf("%s: error %v lacks %q", text, err, want)
 		}
 	}
@@ -181,10 +191,13 @@ func TestDisk(t *testing.T) {
 	}{
 		{"default", "m5d.large", "20Gi", func(*awsv1.EC2NodeClass) {}},
 		{"joined disks", "m5d.large", "75G", func(c *awsv1.EC2NodeClass) { c.Spec.InstanceStorePolicy = &raid }},
-		{"several joined disks", "i3en.24xlarge", "60000G", func(c *awsv1.EC2NodeClass) { c.Spec.InstanceStorePolicy = &raid }},
+		{"several joined disks", "i3en.24xlarge", "60000G", func(c *awsv1.EC2NodeClass) {
+			c.Spec.InstanceStorePolicy = &raid
+		}},
 		{"no disks to join", "m5.large", "20Gi", func(c *awsv1.EC2NodeClass) { c.Spec.InstanceStorePolicy = &raid }},
 		{"a volume of the class", "m5.large", "80Gi", func(c *awsv1.EC2NodeClass) {
-			c.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: aws.String("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: &size}}}
+			c.Spec.BlockDeviceMappings = []*awsv1.BlockDeviceMapping{{DeviceName: aws.String("/dev/xvda"),
+				EBS: &awsv1.BlockDevice{VolumeSize: &size}}}
 		}},
 	} {
 		class := classOf(awsv1.AMIFamilyAL2023)
@@ -207,7 +220,8 @@ func TestReservedInterfaces(t *testing.T) {
 	}
 	s := settings()
 	s.ReservedENIs = 3
-	if it := shape(t, machine.NewShapes(s, machine.NewMemory(time.Now)), "m5.large", classOf(awsv1.AMIFamilyAL2023)); it != nil {
+	if it := shape(t, machine.NewShapes(s, machine.NewMemory(time.Now)), "m5.large",
+		classOf(awsv1.AMIFamilyAL2023)); it != nil {
 		t.Errorf("a type without interfaces for pods is offered with %d pods", it.Capacity.Pods().Value())
 	}
 }
@@ -221,7 +235,8 @@ func TestReservedInterfacesKeepMemory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		class *awsv1.EC2NodeClass
-	}{{"m5.large", classOf(awsv1.AMIFamilyAL2023)}, {"c5.24xlarge", classOf(awsv1.AMIFamilyAL2023)}, {"p4d.24xlarge", adapter}} {
+	}{{"m5.large", classOf(awsv1.AMIFamilyAL2023)}, {"c5.24xlarge", classOf(awsv1.AMIFamilyAL2023)},
+		{"p4d.24xlarge", adapter}} {
 		want := shape(t, shapes(), test.name, classOf(awsv1.AMIFamilyAL2023)).Overhead.Memory()
 		for reserved := range 3 {
 			s := settings()
@@ -298,7 +313,8 @@ func TestInterfacesOfTheClass(t *testing.T) {
 	}
 	class.Spec.NetworkInterfaces = nil
 	for range 4 {
-		class.Spec.NetworkInterfaces = append(class.Spec.NetworkInterfaces, interfaces(awsv1.NetworkInterface{InterfaceType: awsv1.InterfaceTypeInterface})...)
+		class.Spec.NetworkInterfaces = append(class.Spec.NetworkInterfaces,
+			interfaces(awsv1.NetworkInterface{InterfaceType: awsv1.InterfaceTypeInterface})...)
 	}
 	if it := shape(t, shapes(), "m5.large", class); it != nil {
 		t.Error("m5.large is offered with four interfaces; it takes three")
@@ -312,7 +328,8 @@ func TestNestedVirtualization(t *testing.T) {
 	if it, err := shapes().Shape(info, class); it != nil || err != nil {
 		t.Errorf("a processor without nested virtualization is offered (%v)", err)
 	}
-	info.ProcessorInfo.SupportedFeatures = []ec2types.SupportedAdditionalProcessorFeature{ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization}
+	info.ProcessorInfo.SupportedFeatures =
+		[]ec2types.SupportedAdditionalProcessorFeature{ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization}
 	if it, err := shapes().Shape(info, class); it == nil || err != nil {
 		t.Errorf("a processor with nested virtualization is not offered (%v)", err)
 	}

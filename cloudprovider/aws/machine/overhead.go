@@ -14,8 +14,8 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 )
 
-// overhead is what pods don't get of the capacity: what is kept for the kubelet, for the system, and what must stay free
-// lest the kubelet evict pods.
+// overhead is what pods don't get of the capacity: what is kept for the kubelet, for the system, and what must stay
+// free lest the kubelet evict pods.
 func (b *build) overhead(capacity corev1.ResourceList, pods int64) (corev1.ResourceList, error) {
 	kubelet, system := b.kubeReserved(pods), corev1.ResourceList{}
 	for field, list := range map[string]corev1.ResourceList{kubeReserved: kubelet, systemReserved: system} {
@@ -40,9 +40,9 @@ func (b *build) overhead(capacity corev1.ResourceList, pods int64) (corev1.Resou
 	return out, nil
 }
 
-// kubeReserved is what EKS's images keep for the kubelet and the container runtime by themselves: 255 MiB and 11 MiB for
-// each pod, a part of the cores, and 1 GiB of disk. They count the pods of all interfaces of the type: they know nothing of
-// interfaces that are kept from pods.
+// kubeReserved is what EKS's images keep for the kubelet and the container runtime by themselves: 255 MiB and 11 MiB
+// for each pod, a part of the cores, and 1 GiB of disk. They count the pods of all interfaces of the type: they know
+// nothing of interfaces that are kept from pods.
 func (b *build) kubeReserved(pods int64) corev1.ResourceList {
 	if b.family.Flags().ENILimitedMemory {
 		pods = b.addressedPods(0)
@@ -86,7 +86,8 @@ func (b *build) given(field string, pods int64) (corev1.ResourceList, error) {
 			continue
 		}
 		if b.expressions == nil {
-			return nil, fmt.Errorf("spec.kubelet.%s[%s] is %q; write a quantity such as 100m or 1Gi, or switch on the feature gate NodeClassCEL for expressions", field, key, text)
+			return nil, fmt.Errorf("spec.kubelet.%s[%s] is %q; write a quantity such as 100m or 1Gi, or switch on "+
+				"the feature gate NodeClassCEL for expressions", field, key, text)
 		}
 		if err := b.expressions.program(text).err; err != nil {
 			return nil, fmt.Errorf("spec.kubelet.%s[%s] is neither a quantity nor an expression: %w", field, key, err)
@@ -100,8 +101,8 @@ func (b *build) given(field string, pods int64) (corev1.ResourceList, error) {
 	return out, nil
 }
 
-// Kept is what a class keeps for the kubelet and the system on nodes of one type, with its expressions computed. Each is
-// nil if the class has no expression there: what it says can then be handed over as it is.
+// Kept is what a class keeps for the kubelet and the system on nodes of one type, with its expressions computed. Each
+// is nil if the class has no expression there: what it says can then be handed over as it is.
 type Kept struct{ KubeReserved, SystemReserved map[string]string }
 
 // Kept computes the expressions of a class for a type.
@@ -169,7 +170,8 @@ func (b *build) evictionThreshold(capacity corev1.ResourceList) (corev1.Resource
 		}
 		q, err := threshold(text, capacity[name])
 		if err != nil {
-			return nil, fmt.Errorf("spec.kubelet.evictionHard[%s] is %q; write a percentage such as 5%% or a quantity such as 100Mi", signal, text)
+			return nil, fmt.Errorf("spec.kubelet.evictionHard[%s] is %q; write a percentage such as 5%% or a "+
+				"quantity such as 100Mi", signal, text)
 		}
 		out[name] = q
 	}

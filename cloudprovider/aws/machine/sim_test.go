@@ -34,7 +34,8 @@ func TestOverHTTP(t *testing.T) {
 			want[it.Name] = it
 		}
 	}
-	pages := ec2.NewDescribeInstanceTypesPaginator(ec2.NewFromConfig(a.Config(server.URL)), &ec2.DescribeInstanceTypesInput{})
+	pages := ec2.NewDescribeInstanceTypesPaginator(ec2.NewFromConfig(a.Config(server.URL)),
+		&ec2.DescribeInstanceTypesInput{})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
 		if err != nil {

@@ -17,7 +17,8 @@ func (b *build) volumeLimits() map[string]int32 {
 		return nil
 	}
 	left := aws.ToInt32(e.MaximumEbsAttachments) - int32(max(1, len(b.family.Devices(b.class))))
-	if e.AttachmentLimitType == ec2types.AttachmentLimitTypeShared && b.info.Hypervisor != ec2types.InstanceTypeHypervisorXen {
+	if e.AttachmentLimitType == ec2types.AttachmentLimitTypeShared &&
+		b.info.Hypervisor != ec2types.InstanceTypeHypervisorXen {
 		left -= int32(max(1, len(b.class.Spec.NetworkInterfaces))) + b.slotsTaken()
 	}
 	return map[string]int32{ebsDriver: max(left, 1)}

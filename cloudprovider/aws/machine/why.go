@@ -19,8 +19,8 @@ func (b *build) whyNoPods() string {
 	return "have no network interface left for pods (the setting reserved-enis, or spec.networkInterfaces)"
 }
 
-// whyNothingLeft says what takes all of a resource from pods: the largest part of it that the class asks for, if what it
-// asks for is much, else the machine is too small for what every node keeps.
+// whyNothingLeft says what takes all of a resource from pods: the largest part of it that the class asks for, if what
+// it asks for is much, else the machine is too small for what every node keeps.
 func (b *build) whyNothingLeft(name corev1.ResourceName, capacity resource.Quantity, pods int64) string {
 	var largest asked
 	var sum resource.Quantity
@@ -35,7 +35,8 @@ func (b *build) whyNothingLeft(name corev1.ResourceName, capacity resource.Quant
 	case largest.field != "" && sum.Cmp(capacity) >= 0:
 		return fmt.Sprintf("have no %s left for pods (%s is %s)", name, largest.field, largest.text)
 	case name == corev1.ResourceEphemeralStorage && len(b.class.Spec.BlockDeviceMappings) > 0:
-		return fmt.Sprintf("have no %s left for pods (the volumeSize in spec.blockDeviceMappings is %s)", name, capacity.String())
+		return fmt.Sprintf("have no %s left for pods (the volumeSize in spec.blockDeviceMappings is %s)", name,
+			capacity.String())
 	}
 	return fmt.Sprintf("have too little %s for a node", name)
 }
@@ -59,7 +60,8 @@ func (b *build) asked(name corev1.ResourceName, capacity resource.Quantity, pods
 			out = append(out, asked{fmt.Sprintf("spec.kubelet.%s.%s", setting, name), texts[string(name)], amount})
 		}
 	}
-	signal := map[corev1.ResourceName]string{corev1.ResourceMemory: memoryAvailable, corev1.ResourceEphemeralStorage: nodeFSAvailable}[name]
+	signal := map[corev1.ResourceName]string{corev1.ResourceMemory: memoryAvailable,
+		corev1.ResourceEphemeralStorage: nodeFSAvailable}[name]
 	if text, set := b.kubelet.EvictionHard[signal]; set {
 		if amount, err := threshold(text, capacity); err == nil {
 			out = append(out, asked{"spec.kubelet.evictionHard." + signal, text, amount})

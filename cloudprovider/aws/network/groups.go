@@ -22,7 +22,9 @@ func (f *Finder) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.groups.get(ctx, key, func(ctx context.Context) ([]SecurityGroup, error) { return f.askGroups(ctx, terms) })
+	found, err := f.groups.get(ctx, key, func(ctx context.Context) ([]SecurityGroup, error) {
+		return f.askGroups(ctx, terms)
+	})
 	return slices.Clone(found), err
 }
 

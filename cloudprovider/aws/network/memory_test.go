@@ -165,7 +165,8 @@ type slow struct {
 	answer chan error
 }
 
-func (s *slow) DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (s *slow) DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput,
+	...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	s.asked <- struct{}{}
 	return nil, <-s.answer
 }
@@ -200,7 +201,8 @@ type counting struct {
 	calls int
 }
 
-func (c *counting) DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput, ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
+func (c *counting) DescribeSubnets(context.Context, *ec2.DescribeSubnetsInput,
+	...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
 	c.calls++
 	return &ec2.DescribeSubnetsOutput{}, nil
 }

@@ -2,8 +2,8 @@
 // reservations and the placement group.
 //
 // It only reads, through four calls of EC2, and remembers answers for a short time: subnets for as long as the setting
-// subnet-refresh-interval says, the rest for a minute. While EC2 is too busy to answer, an answer that is not too old is
-// given again; any other failure is told. When nothing is found, Why... says what is there instead, so that the
+// subnet-refresh-interval says, the rest for a minute. While EC2 is too busy to answer, an answer that is not too old
+// is given again; any other failure is told. When nothing is found, Why... says what is there instead, so that the
 // condition that a user reads names the fix.
 package network
 
@@ -21,10 +21,14 @@ import (
 
 // API is what is asked of EC2.
 type API interface {
-	DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
-	DescribeCapacityReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput, opts ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
-	DescribePlacementGroups(ctx context.Context, in *ec2.DescribePlacementGroupsInput, opts ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
+	DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	DescribeCapacityReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeCapacityReservationsOutput, error)
+	DescribePlacementGroups(ctx context.Context, in *ec2.DescribePlacementGroupsInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribePlacementGroupsOutput, error)
 }
 
 // DefaultRefresh is how long answers are remembered, unless Options say otherwise.
@@ -70,7 +74,9 @@ func New(o Options) *Finder {
 		subnets:      memory[[]Subnet]{fresh: o.SubnetRefresh, now: o.Now, empty: none[Subnet]},
 		groups:       memory[[]SecurityGroup]{fresh: DefaultRefresh, now: o.Now, empty: none[SecurityGroup]},
 		reservations: memory[[]Reservation]{fresh: DefaultRefresh, now: o.Now, empty: none[Reservation]},
-		placements:   memory[*PlacementGroup]{fresh: DefaultRefresh, now: o.Now, empty: func(g *PlacementGroup) bool { return g == nil }},
+		placements: memory[*PlacementGroup]{fresh: DefaultRefresh, now: o.Now, empty: func(g *PlacementGroup) bool {
+			return g == nil
+		}},
 	}
 }
 

@@ -39,10 +39,13 @@ func TestSubnetsByTerms(t *testing.T) {
 		{"by tag", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "blue"}}}, []string{b}},
 		{"by any value", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "*"}}}, []string{a, b}},
 		{"by a pattern", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "blue-*"}}}, []string{a}},
-		{"all tags must match", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "*", "tier": "private"}}}, []string{b}},
+		{"all tags must match", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "*", "tier": "private"}}},
+			[]string{b}},
 		{"by id", []awsv1.SubnetSelectorTerm{{ID: c}}, []string{c}},
-		{"an id that is gone keeps none of the others", []awsv1.SubnetSelectorTerm{{ID: c}, {ID: "subnet-0000000000000dead"}}, []string{c}},
-		{"any term may match, none twice", []awsv1.SubnetSelectorTerm{{ID: b}, {Tags: map[string]string{"team": "*"}}, {ID: c}}, []string{a, b, c}},
+		{"an id that is gone keeps none of the others", []awsv1.SubnetSelectorTerm{{ID: c},
+			{ID: "subnet-0000000000000dead"}}, []string{c}},
+		{"any term may match, none twice", []awsv1.SubnetSelectorTerm{{ID: b}, {Tags: map[string]string{"team": "*"}},
+			{ID: c}}, []string{a, b, c}},
 		{"none", []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"team": "red"}}}, nil},
 	}
 	for _, tc := range cases {
@@ -62,7 +65,8 @@ func TestSubnetTellsItsRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := network.Subnet{ID: id, Zone: "us-west-2a", ZoneID: w.Zones()[0].ID, VPC: w.vpc, FreeIPs: 251, ReadAt: w.clock.Now()}
+	want := network.Subnet{ID: id, Zone: "us-west-2a", ZoneID: w.Zones()[0].ID, VPC: w.vpc, FreeIPs: 251,
+		ReadAt: w.clock.Now()}
 	if found[0] != want {
 		t.Errorf("found %+v, want %+v", found[0], want)
 	}
@@ -83,15 +87,18 @@ func TestReservationsAreAskedForTogether(t *testing.T) {
 	w := newWorld(t)
 	var terms []awsv1.CapacityReservationSelectorTerm
 	for range 5 {
-		id := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"), AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(1))})
+		id := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"),
+			AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(1))})
 		terms = append(terms, awsv1.CapacityReservationSelectorTerm{ID: id})
 	}
 	find := func(want, calls int) {
 		t.Helper()
 		before := w.calls("DescribeCapacityReservations")
-		found, err := w.finder.CapacityReservations(t.Context(), &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{CapacityReservationSelectorTerms: terms}})
+		found, err := w.finder.CapacityReservations(t.Context(),
+			&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{CapacityReservationSelectorTerms: terms}})
 		if err != nil || len(found) != want || w.calls("DescribeCapacityReservations")-before != calls {
-			t.Errorf("found %d (%v) with %d calls, want %d with %d", len(found), err, w.calls("DescribeCapacityReservations")-before, want, calls)
+			t.Errorf("found %d (%v) with %d calls, want %d with %d", len(found), err,
+				w.calls("DescribeCapacityReservations")-before, want, calls)
 		}
 	}
 	find(5, 1)
@@ -107,7 +114,8 @@ func TestRefusalIsTold(t *testing.T) {
 	w.faults.Deny("ec2:DescribeSubnets")
 	w.clock.pass(2 * time.Minute)
 	_, err := w.finder.Subnets(t.Context(), class)
-	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "UnauthorizedOperation") || !strings.Contains(err.Error(), "spec.subnetSelectorTerms") {
+	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "UnauthorizedOperation") ||
+		!strings.Contains(err.Error(), "spec.subnetSelectorTerms") {
 		t.Errorf("error is %v, want EC2's code and the field", err)
 	}
 }
@@ -123,7 +131,8 @@ func TestSecurityGroupsByTerms(t *testing.T) {
 	}{
 		{"by tag", []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"team": "blue"}}}, []string{nodes, pods}},
 		{"by name", []awsv1.SecurityGroupSelectorTerm{{Name: "nodes"}}, []string{nodes}},
-		{"by several names and an id", []awsv1.SecurityGroupSelectorTerm{{Name: "nodes"}, {Name: "pods"}, {ID: other}}, []string{nodes, pods, other}},
+		{"by several names and an id", []awsv1.SecurityGroupSelectorTerm{{Name: "nodes"}, {Name: "pods"}, {ID: other}},
+			[]string{nodes, pods, other}},
 		{"by a pattern", []awsv1.SecurityGroupSelectorTerm{{Name: "*o*"}}, []string{nodes, pods, other}},
 		{"by an id that is gone", []awsv1.SecurityGroupSelectorTerm{{ID: "sg-0000000000000dead"}}, nil},
 	}
@@ -149,16 +158,21 @@ func TestCapacityReservations(t *testing.T) {
 	w := newWorld(t)
 	tags := []ec2types.Tag{{Key: new("team"), Value: new("blue")}}
 	end := w.clock.Now().Add(41 * time.Minute)
-	open := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"), AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(3)), Tags: tags})
-	block := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("p5.48xlarge"), AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), Tags: tags,
-		InstanceMatchCriteria: "targeted", ReservationType: "capacity-block", EndDate: &end, OwnerId: new("210987654321")})
-	over := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"), AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(1)), Tags: tags})
+	open := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"),
+		AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(3)), Tags: tags})
+	block := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("p5.48xlarge"),
+		AvailabilityZone: new("us-west-2b"), TotalInstanceCount: new(int32(1)), Tags: tags,
+		InstanceMatchCriteria: "targeted", ReservationType: "capacity-block", EndDate: &end,
+		OwnerId: new("210987654321")})
+	over := w.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"),
+		AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(1)), Tags: tags})
 	if err := w.CancelReservation(over); err != nil {
 		t.Fatal(err)
 	}
 	find := func(terms ...awsv1.CapacityReservationSelectorTerm) []network.Reservation {
 		t.Helper()
-		found, err := w.finder.CapacityReservations(t.Context(), &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{CapacityReservationSelectorTerms: terms}})
+		found, err := w.finder.CapacityReservations(t.Context(),
+			&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{CapacityReservationSelectorTerms: terms}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,18 +184,23 @@ func TestCapacityReservations(t *testing.T) {
 	if got := find(awsv1.CapacityReservationSelectorTerm{Tags: map[string]string{"team": "blue"}}); len(got) != 2 {
 		t.Errorf("found %+v, want the two that are active", got)
 	}
-	if got := find(awsv1.CapacityReservationSelectorTerm{Tags: map[string]string{"team": "*"}, OwnerID: "210987654321"}); len(got) != 1 || got[0].ID != block {
+	if got := find(awsv1.CapacityReservationSelectorTerm{Tags: map[string]string{"team": "*"},
+		OwnerID: "210987654321"}); len(got) != 1 || got[0].ID != block {
 		t.Errorf("found %+v by owner, want %s", got, block)
 	}
-	if got := find(awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"}); len(got) != 1 || got[0].ID != open || got[0].Available != 3 {
+	if got := find(awsv1.CapacityReservationSelectorTerm{InstanceMatchCriteria: "open"}); len(got) != 1 ||
+		got[0].ID != open || got[0].Available != 3 {
 		t.Errorf("found %+v by criteria, want %s with 3 free", got, open)
 	}
-	got := find(awsv1.CapacityReservationSelectorTerm{ID: block}, awsv1.CapacityReservationSelectorTerm{ID: "cr-0000000000000dead"}, awsv1.CapacityReservationSelectorTerm{ID: over})
+	got := find(awsv1.CapacityReservationSelectorTerm{ID: block},
+		awsv1.CapacityReservationSelectorTerm{ID: "cr-0000000000000dead"},
+		awsv1.CapacityReservationSelectorTerm{ID: over})
 	if len(got) != 1 || got[0].ID != block {
 		t.Fatalf("found %+v by id, want %s", got, block)
 	}
 	status := got[0].Status(w.clock.Now())
-	if status.State != awsv1.CapacityReservationStateActive || status.ReservationType != awsv1.CapacityReservationTypeCapacityBlock || status.EndTime.Unix() != end.Unix() {
+	if status.State != awsv1.CapacityReservationStateActive ||
+		status.ReservationType != awsv1.CapacityReservationTypeCapacityBlock || status.EndTime.Unix() != end.Unix() {
 		t.Errorf("status is %+v", status)
 	}
 	if got[0].State(w.clock.Now().Add(time.Minute)) != awsv1.CapacityReservationStateExpiring {
@@ -194,7 +213,8 @@ func TestPlacementGroup(t *testing.T) {
 	id := w.AddPlacementGroup("mine", ec2types.PlacementStrategyPartition, 5, nil)
 	find := func(s *awsv1.PlacementGroupSelector) *network.PlacementGroup {
 		t.Helper()
-		found, err := w.finder.PlacementGroup(t.Context(), &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{PlacementGroupSelector: s}})
+		found, err := w.finder.PlacementGroup(t.Context(),
+			&awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{PlacementGroupSelector: s}})
 		if err != nil {
 			t.Fatal(err)
 		}

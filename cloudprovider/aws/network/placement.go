@@ -33,7 +33,9 @@ func (f *Finder) PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.placements.get(ctx, key, func(ctx context.Context) (*PlacementGroup, error) { return f.askPlacement(ctx, selector) })
+	found, err := f.placements.get(ctx, key, func(ctx context.Context) (*PlacementGroup, error) {
+		return f.askPlacement(ctx, selector)
+	})
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -49,7 +51,8 @@ func (f *Finder) askPlacement(ctx context.Context, selector *awsv1.PlacementGrou
 	}
 	answer, err := f.api.DescribePlacementGroups(ctx, in)
 	// EC2's code for it is InvalidPlacementGroup.Unknown for a name.
-	if fault.IsNotFound(err) || fault.Code(err) == "InvalidPlacementGroup.Unknown" || fault.Code(err) == "InvalidPlacementGroupId.Malformed" {
+	if fault.IsNotFound(err) || fault.Code(err) == "InvalidPlacementGroup.Unknown" ||
+		fault.Code(err) == "InvalidPlacementGroupId.Malformed" {
 		return nil, nil
 	}
 	if err != nil {
@@ -70,7 +73,9 @@ func (f *Finder) askPlacement(ctx context.Context, selector *awsv1.PlacementGrou
 // WhyNoPlacementGroup says what to do about a placement group that was not found.
 func WhyNoPlacementGroup(selector *awsv1.PlacementGroupSelector) string {
 	if id := deref(selector.ID); id != "" {
-		return fmt.Sprintf("no placement group %s is available in this region; create it, or change spec.placementGroupSelector", id)
+		return fmt.Sprintf("no placement group %s is available in this region; create it, or change "+
+			"spec.placementGroupSelector", id)
 	}
-	return fmt.Sprintf("no placement group named %s is available in this region; create it, or change spec.placementGroupSelector", deref(selector.Name))
+	return fmt.Sprintf("no placement group named %s is available in this region; create it, or change "+
+		"spec.placementGroupSelector", deref(selector.Name))
 }

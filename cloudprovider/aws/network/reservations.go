@@ -51,7 +51,8 @@ func (r Reservation) TakenBack() time.Time { return r.End.Add(-taken) }
 // Status is the reservation as a class shows it.
 func (r Reservation) Status(now time.Time) awsv1.CapacityReservation {
 	out := awsv1.CapacityReservation{
-		ID: r.ID, AvailabilityZone: r.Zone, InstanceType: r.InstanceType, OwnerID: r.OwnerID, Interruptible: r.Interruptible,
+		ID: r.ID, AvailabilityZone: r.Zone, InstanceType: r.InstanceType, OwnerID: r.OwnerID,
+		Interruptible:         r.Interruptible,
 		InstanceMatchCriteria: r.MatchCriteria, ReservationType: r.Type, State: r.State(now),
 	}
 	if !r.End.IsZero() {
@@ -71,7 +72,9 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.reservations.get(ctx, key, func(ctx context.Context) ([]Reservation, error) { return f.askReservations(ctx, terms) })
+	found, err := f.reservations.get(ctx, key, func(ctx context.Context) ([]Reservation, error) {
+		return f.askReservations(ctx, terms)
+	})
 	return slices.Clone(found), err
 }
 
@@ -79,7 +82,8 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 func (f *Finder) ReservationsByID(ctx context.Context, ids []string) ([]Reservation, error) {
 	class := &awsv1.EC2NodeClass{}
 	for _, id := range ids {
-		class.Spec.CapacityReservationSelectorTerms = append(class.Spec.CapacityReservationSelectorTerms, awsv1.CapacityReservationSelectorTerm{ID: id})
+		class.Spec.CapacityReservationSelectorTerms = append(class.Spec.CapacityReservationSelectorTerms,
+			awsv1.CapacityReservationSelectorTerm{ID: id})
 	}
 	return f.CapacityReservations(ctx, class)
 }
@@ -91,7 +95,8 @@ func (f *Finder) ForgetReservation(id string) {
 	})
 }
 
-func (f *Finder) askReservations(ctx context.Context, terms []awsv1.CapacityReservationSelectorTerm) ([]Reservation, error) {
+func (f *Finder) askReservations(ctx context.Context, terms []awsv1.CapacityReservationSelectorTerm) ([]Reservation,
+	error) {
 	read := f.now()
 	byID := map[string]Reservation{}
 	for _, query := range reservationQueries(terms) {
@@ -116,10 +121,12 @@ func (f *Finder) askReservations(ctx context.Context, terms []awsv1.CapacityRese
 // reservation converts what EC2 said; false if the reservation can't be used, or is of a kind that we don't know.
 func reservation(r *ec2types.CapacityReservation, read time.Time) (Reservation, bool) {
 	out := Reservation{
-		ID: deref(r.CapacityReservationId), Zone: deref(r.AvailabilityZone), InstanceType: deref(r.InstanceType), OwnerID: deref(r.OwnerId),
+		ID: deref(r.CapacityReservationId), Zone: deref(r.AvailabilityZone), InstanceType: deref(r.InstanceType),
+		OwnerID:       deref(r.OwnerId),
 		MatchCriteria: string(r.InstanceMatchCriteria), Type: awsv1.CapacityReservationType(r.ReservationType),
 		Interruptible: deref(r.Interruptible), Tenancy: string(r.Tenancy), Platform: string(r.InstancePlatform),
-		Available: int(deref(r.AvailableInstanceCount)), Total: int(deref(r.TotalInstanceCount)), End: deref(r.EndDate), ReadAt: read,
+		Available: int(deref(r.AvailableInstanceCount)), Total: int(deref(r.TotalInstanceCount)), End: deref(r.EndDate),
+		ReadAt: read,
 	}
 	if out.Type == "" {
 		out.Type = awsv1.CapacityReservationTypeDefault
@@ -129,8 +136,8 @@ func reservation(r *ec2types.CapacityReservation, read time.Time) (Reservation, 
 	return out, known && (r.State == "" || r.State == ec2types.CapacityReservationStateActive)
 }
 
-// reservationQueries turns terms, of which any may match, into as few questions as possible. EC2 has no filter for the id
-// of a reservation, so ids are named.
+// reservationQueries turns terms, of which any may match, into as few questions as possible. EC2 has no filter for the
+// id of a reservation, so ids are named.
 func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []*ec2.DescribeCapacityReservationsInput {
 	active := filter("state", string(ec2types.CapacityReservationStateActive))
 	var queries []*ec2.DescribeCapacityReservationsInput
@@ -147,16 +154,19 @@ func reservationQueries(terms []awsv1.CapacityReservationSelectorTerm) []*ec2.De
 		if t.InstanceMatchCriteria != "" {
 			filters = append(filters, filter("instance-match-criteria", t.InstanceMatchCriteria))
 		}
-		queries = append(queries, &ec2.DescribeCapacityReservationsInput{Filters: filters, MaxResults: new(int32(pageSize))})
+		queries = append(queries, &ec2.DescribeCapacityReservationsInput{Filters: filters,
+			MaxResults: new(int32(pageSize))})
 	}
 	if len(ids) > 0 {
-		queries = append(queries, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids, Filters: []ec2types.Filter{active}})
+		queries = append(queries, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids,
+			Filters: []ec2types.Filter{active}})
 	}
 	return queries
 }
 
 // describeReservations asks EC2. An id that is gone fails the question for all, so then each is asked for by itself.
-func (f *Finder) describeReservations(ctx context.Context, in *ec2.DescribeCapacityReservationsInput) ([]ec2types.CapacityReservation, error) {
+func (f *Finder) describeReservations(ctx context.Context,
+	in *ec2.DescribeCapacityReservationsInput) ([]ec2types.CapacityReservation, error) {
 	var out []ec2types.CapacityReservation
 	for {
 		page, err := f.api.DescribeCapacityReservations(ctx, in)
@@ -174,13 +184,15 @@ func (f *Finder) describeReservations(ctx context.Context, in *ec2.DescribeCapac
 	}
 }
 
-func (f *Finder) reservationsOneByOne(ctx context.Context, ids []string, filters []ec2types.Filter) ([]ec2types.CapacityReservation, error) {
+func (f *Finder) reservationsOneByOne(ctx context.Context, ids []string,
+	filters []ec2types.Filter) ([]ec2types.CapacityReservation, error) {
 	if len(ids) == 1 {
 		return nil, nil
 	}
 	var out []ec2types.CapacityReservation
 	for _, id := range ids {
-		some, err := f.describeReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}, Filters: filters})
+		some, err := f.describeReservations(ctx,
+			&ec2.DescribeCapacityReservationsInput{CapacityReservationIds: []string{id}, Filters: filters})
 		if err != nil {
 			return nil, err
 		}

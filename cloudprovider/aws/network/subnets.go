@@ -30,7 +30,9 @@ func (f *Finder) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]Subn
 	if err != nil {
 		return nil, err
 	}
-	found, err := f.subnets.get(ctx, key, func(ctx context.Context) ([]Subnet, error) { return f.askSubnets(ctx, terms) })
+	found, err := f.subnets.get(ctx, key, func(ctx context.Context) ([]Subnet, error) {
+		return f.askSubnets(ctx, terms)
+	})
 	return slices.Clone(found), err
 }
 
@@ -54,7 +56,8 @@ func (f *Finder) askSubnets(ctx context.Context, terms []awsv1.SubnetSelectorTer
 				continue
 			}
 			byID[deref(s.SubnetId)] = Subnet{
-				ID: deref(s.SubnetId), Zone: deref(s.AvailabilityZone), ZoneID: deref(s.AvailabilityZoneId), VPC: deref(s.VpcId),
+				ID: deref(s.SubnetId), Zone: deref(s.AvailabilityZone), ZoneID: deref(s.AvailabilityZoneId),
+				VPC:     deref(s.VpcId),
 				FreeIPs: int(deref(s.AvailableIpAddressCount)), PublicIPs: deref(s.MapPublicIpOnLaunch), ReadAt: read,
 			}
 		}

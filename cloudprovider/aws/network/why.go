@@ -27,7 +27,8 @@ func (f *Finder) WhyNoSubnets(ctx context.Context, class *awsv1.EC2NodeClass) st
 		there = append(there, thing{id: deref(s.SubnetId), tags: tagMap(s.Tags)})
 	}
 	why := reason{one: "subnet", many: "subnets", where: where}
-	return why.say(wanted, there, err == nil) + "; tag the subnets that nodes should stand in, or change spec.subnetSelectorTerms"
+	return why.say(wanted, there, err == nil) + "; tag the subnets that nodes should stand in, or change " +
+		"spec.subnetSelectorTerms"
 }
 
 // WhyNoSecurityGroups says, for a class that selects no security group, what there is instead and what to do.
@@ -43,7 +44,8 @@ func (f *Finder) WhyNoSecurityGroups(ctx context.Context, class *awsv1.EC2NodeCl
 		there = append(there, thing{id: deref(g.GroupId), name: deref(g.GroupName), tags: tagMap(g.Tags)})
 	}
 	why := reason{one: "security group", many: "security groups", where: where}
-	return why.say(wanted, there, err == nil) + "; tag the security groups that nodes should have, or change spec.securityGroupSelectorTerms"
+	return why.say(wanted, there, err == nil) + "; tag the security groups that nodes should have, or change " +
+		"spec.securityGroupSelectorTerms"
 }
 
 // neighbourhood is where alternatives are looked for.
@@ -160,7 +162,8 @@ func (r reason) nearest(w wish, there []thing) string {
 		// It was tagged since, or is not ready: the next look will tell.
 		return ""
 	}
-	return fmt.Sprintf("each tag is on some %s but no %s %s carries them all, %s lacks %s", r.one, r.one, r.where, best.id, some(missing))
+	return fmt.Sprintf("each tag is on some %s but no %s %s carries them all, %s lacks %s", r.one, r.one, r.where,
+		best.id, some(missing))
 }
 
 func (r reason) count(things []thing) string {

@@ -68,7 +68,8 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(http.Close)
 	w.vpc = w.AddVPC("10.0.0.0/16", nil)
 	api := ec2.NewFromConfig(aws.Config{
-		Region: w.Region(), BaseEndpoint: &http.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Region: w.Region(), BaseEndpoint: &http.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST",
+			"secret", ""),
 		Retryer: func() aws.Retryer {
 			// A connection that breaks on a busy machine is no part of the story.
 			return retry.NewStandard(func(o *retry.StandardOptions) {
@@ -77,7 +78,9 @@ func newWorld(t *testing.T) *world {
 			})
 		},
 	})
-	w.finder = network.New(network.Options{API: api, Now: w.clock.Now, VPC: func(context.Context) string { return w.vpc }})
+	w.finder = network.New(network.Options{API: api, Now: w.clock.Now, VPC: func(context.Context) string {
+		return w.vpc
+	}})
 	return w
 }
 

@@ -65,7 +65,8 @@ func drifted(claim *unstructured.Unstructured) bool {
 	return false
 }
 
-// classOf asks for a look at the class that a NodeClaim refers to: if it is waiting to go, one NodeClaim less may let it.
+// classOf asks for a look at the class that a NodeClaim refers to: if it is waiting to go, one NodeClaim less may let
+// it.
 func classOf(_ context.Context, object client.Object) []reconcile.Request {
 	claim, ok := object.(*unstructured.Unstructured)
 	if !ok {

@@ -22,8 +22,8 @@ const (
 )
 
 // Collector removes, from time to time, the instance profiles that no class and no node needs any more, and the launch
-// templates of classes that are gone: a finalizer that somebody removed by hand, or a role that was changed, leaves them
-// behind.
+// templates of classes that are gone: a finalizer that somebody removed by hand, or a role that was changed, leaves
+// them behind.
 type Collector struct {
 	Options
 	profiles *profile.Collector
@@ -52,7 +52,8 @@ func (c *Collector) keep(ctx context.Context) {
 			return
 		case <-ticker.C:
 			if err := c.Collect(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "collecting what EC2NodeClasses left behind; it will be tried again", "after", collectEvery.String())
+				log.FromContext(ctx).Error(err, "collecting what EC2NodeClasses left behind; it will be tried again",
+					"after", collectEvery.String())
 			}
 		}
 	}
@@ -72,7 +73,8 @@ func (c *Collector) Collect(ctx context.Context) error {
 }
 
 // collectProfiles does nothing where profiles are not made: IAM may be out of reach there, and not allowed.
-func (c *Collector) collectProfiles(ctx context.Context, classes []awsv1.EC2NodeClass, claims []*unstructured.Unstructured) error {
+func (c *Collector) collectProfiles(ctx context.Context, classes []awsv1.EC2NodeClass,
+	claims []*unstructured.Unstructured) error {
 	if !slices.ContainsFunc(classes, func(class awsv1.EC2NodeClass) bool { return c.Profiles.Managed(&class) }) {
 		return nil
 	}
@@ -83,8 +85,8 @@ func (c *Collector) collectProfiles(ctx context.Context, classes []awsv1.EC2Node
 	return err
 }
 
-// inUse tells whether a class or a node needs a profile. A NodeClaim that does not say which one its instance has, since
-// it was made before that was noted, needs all of its class, and all that belong to no class if its own is gone.
+// inUse tells whether a class or a node needs a profile. A NodeClaim that does not say which one its instance has,
+// since it was made before that was noted, needs all of its class, and all that belong to no class if its own is gone.
 func inUse(classes []awsv1.EC2NodeClass, claims []*unstructured.Unstructured) func(profile.Profile) bool {
 	names, wholeClasses := map[string]bool{}, map[string]bool{}
 	uids, known := map[string]string{}, map[string]bool{}

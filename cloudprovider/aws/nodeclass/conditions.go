@@ -35,8 +35,8 @@ const (
 	ReasonDryRunDisabled              = "DryRunDisabled"
 	ReasonUnhealthyDependents         = "UnhealthyDependents"
 	ReasonReconcilingDependents       = "ReconcilingDependents"
-	// ReasonAWSUnreachable is for calls that AWS has not answered, ReasonNoCredentials for those that could not be made,
-	// and ReasonClusterUnreachable for what the cluster itself did not tell.
+	// ReasonAWSUnreachable is for calls that AWS has not answered, ReasonNoCredentials for those that could not be
+	// made, and ReasonClusterUnreachable for what the cluster itself did not tell.
 	ReasonAWSUnreachable     = "AWSUnreachable"
 	ReasonNoCredentials      = "NoCredentials"
 	ReasonClusterUnreachable = "ClusterUnreachable"
@@ -59,7 +59,8 @@ type verdict struct {
 	trouble error
 	// passing means that the trouble says nothing about the class: a True condition stays.
 	passing bool
-	// waits means that all is in order and AWS needs some seconds: the class is looked at again soon, and nobody is alarmed.
+	// waits means that all is in order and AWS needs some seconds: the class is looked at again soon, and nobody is
+	// alarmed.
 	waits bool
 }
 
@@ -77,7 +78,8 @@ func unknown(reason, message string) verdict {
 func failed(err error) verdict {
 	v := verdict{status: metav1.ConditionFalse, reason: codeReason(fault.Code(err)), message: err.Error(), trouble: err}
 	denied := cloudprovider.IsUnauthorized(err) || fault.IsUnauthorized(err)
-	if !denied && (cloudprovider.IsThrottled(err) || fault.IsThrottled(err) || fault.Lost(err) || errors.Is(err, context.Canceled)) {
+	if !denied && (cloudprovider.IsThrottled(err) || fault.IsThrottled(err) || fault.Lost(err) ||
+		errors.Is(err, context.Canceled)) {
 		v.status, v.passing = metav1.ConditionUnknown, true
 	}
 	_, calledAWS := errors.AsType[*fault.Error](err)
@@ -194,9 +196,11 @@ func (r *Reconciler) tell(before, class *awsv1.EC2NodeClass) {
 		switch {
 		case c.Type == v1.ConditionTypeReady: // its text is that of the others
 		case c.Status != metav1.ConditionTrue && c.Message != "":
-			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, c.Reason, "Look", "%s: %s", c.Type, c.Message)
+			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, c.Reason, "Look", "%s: %s",
+				c.Type, c.Message)
 		case c.Message != "":
-			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventDoubtfulSetting, "Look", "%s", c.Message)
+			r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventDoubtfulSetting, "Look",
+				"%s", c.Message)
 		}
 	}
 }

@@ -67,10 +67,12 @@ func checkDevices(class *awsv1.EC2NodeClass) findings {
 		case name == "":
 			out.problem("%s.deviceName is missing; write the name to attach the volume under, such as /dev/xvda", field)
 		case !deviceName.MatchString(name):
-			out.problem("%s.deviceName is %q, under which EC2 attaches nothing; write a name such as /dev/xvda or /dev/sdb", field, name)
+			out.problem("%s.deviceName is %q, under which EC2 attaches nothing; write a name such as /dev/xvda or "+
+				"/dev/sdb", field, name)
 		default:
 			if other, twice := seen[name]; twice {
-				out.problem("%s.deviceName is %s, as is that of spec.blockDeviceMappings[%d]; change one", field, name, other)
+				out.problem("%s.deviceName is %s, as is that of spec.blockDeviceMappings[%d]; change one", field,
+					name, other)
 			}
 			seen[name] = i
 		}
@@ -79,8 +81,10 @@ func checkDevices(class *awsv1.EC2NodeClass) findings {
 			continue
 		}
 		out.checkVolume(field+".ebs", d.EBS)
-		if kind := textOf(d.EBS.VolumeType); (kind == "st1" || kind == "sc1") && textOf(d.DeviceName) == boot && boot != "" {
-			out.problem("%s.ebs.volumeType is %s, and EC2 boots from no such volume; write gp3 for %s, from which images of %s boot", field, kind, boot, class.AMIFamily())
+		if kind := textOf(d.EBS.VolumeType); (kind == "st1" || kind == "sc1") && textOf(d.DeviceName) == boot &&
+			boot != "" {
+			out.problem("%s.ebs.volumeType is %s, and EC2 boots from no such volume; write gp3 for %s, from which "+
+				"images of %s boot", field, kind, boot, class.AMIFamily())
 		}
 	}
 	return out
@@ -92,7 +96,8 @@ func deviceField(i int) string { return fmt.Sprintf("spec.blockDeviceMappings[%d
 // may hold otherwise.
 func (f *findings) checkVolume(field string, v *awsv1.BlockDevice) {
 	if id := textOf(v.SnapshotID); id != "" && !snapshotID.MatchString(id) {
-		f.problem("%s.snapshotID is %q, which is no id of a snapshot; write one such as snap-0123456789abcdef0", field, id)
+		f.problem("%s.snapshotID is %q, which is no id of a snapshot; write one such as snap-0123456789abcdef0", field,
+			id)
 	}
 	f.checkKey(field, v)
 	kind, known := volumeKinds()[textOf(v.VolumeType)]
@@ -101,7 +106,8 @@ func (f *findings) checkVolume(field string, v *awsv1.BlockDevice) {
 	}
 	iops, throughput := given(v.IOPS), given(v.Throughput)
 	if iops == nil && kind.needsIOPS {
-		f.problem("%s.iops is missing; volumes of type %s need it: write %d to %d", field, *v.VolumeType, kind.iops.least, kind.iops.most)
+		f.problem("%s.iops is missing; volumes of type %s need it: write %d to %d", field, *v.VolumeType,
+			kind.iops.least, kind.iops.most)
 	}
 	f.within(field+".iops", *v.VolumeType, iops, kind.iops)
 	f.within(field+".throughput", *v.VolumeType, throughput, kind.throughput)
@@ -118,19 +124,22 @@ func (f *findings) checkKey(field string, v *awsv1.BlockDevice) {
 	switch {
 	case key == "":
 	case !kmsKeyID.MatchString(key):
-		f.problem("%s.kmsKeyID is %q, which names no key; write the key's id or ARN, or alias/ and its alias", field, key)
+		f.problem("%s.kmsKeyID is %q, which names no key; write the key's id or ARN, or alias/ and its alias",
+			field, key)
 	case v.Encrypted == nil:
-		f.doubt("%s.kmsKeyID has an effect on encrypted volumes only, and whether this one is depends on the account; add encrypted: true", field)
+		f.doubt("%s.kmsKeyID has an effect on encrypted volumes only, and whether this one is depends on the "+
+			"account; add encrypted: true", field)
 	case !*v.Encrypted:
-		f.problem("%s.kmsKeyID is set but encrypted is false, which EC2 refuses; set encrypted to true, or remove kmsKeyID", field)
+		f.problem("%s.kmsKeyID is set but encrypted is false, which EC2 refuses; set encrypted to true, or remove "+
+			"kmsKeyID", field)
 	}
 }
 
 // regionOf reads the region in the name of a zone, that of a Local Zone such as us-west-2-lax-1a included.
 var regionOf = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
 
-// doubtKeys lists the keys of volumes that are of another region than the class's subnets: EC2 finds only keys of its own.
-// It is no more than a doubt: only AWS knows, and only once the volume is made.
+// doubtKeys lists the keys of volumes that are of another region than the class's subnets: EC2 finds only keys of its
+// own. It is no more than a doubt: only AWS knows, and only once the volume is made.
 func doubtKeys(class *awsv1.EC2NodeClass) []string {
 	var f findings
 	if len(class.Status.Subnets) == 0 {
@@ -143,7 +152,9 @@ func doubtKeys(class *awsv1.EC2NodeClass) []string {
 		}
 		parts := strings.SplitN(textOf(d.EBS.KMSKeyID), ":", 6)
 		if len(parts) == 6 && here != "" && parts[3] != "" && parts[3] != here {
-			f.doubt("%s.ebs.kmsKeyID is a key of %s, and volumes of this class are made in %s; instances end right after their launch if EC2 does not find the key there: write one of %s", deviceField(i), parts[3], here, here)
+			f.doubt("%s.ebs.kmsKeyID is a key of %s, and volumes of this class are made in %s; instances end right "+
+				"after their launch if EC2 does not find the key there: write one of %s", deviceField(i), parts[3],
+				here, here)
 		}
 	}
 	return f.doubts

@@ -82,7 +82,8 @@ func (r *Reconciler) findPlacementGroup(ctx context.Context, class *awsv1.EC2Nod
 
 func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass) verdict {
 	if class.Spec.InstanceProfile == nil && len(checkTags(class).problems) > 0 {
-		return unknown(ReasonDependenciesNotReady, "no instance profile is made while spec.tags, which it gets too, can't be used; see ValidationSucceeded")
+		return unknown(ReasonDependenciesNotReady, "no instance profile is made while spec.tags, which it gets too, "+
+			"can't be used; see ValidationSucceeded")
 	}
 	if r.Profiles.Replaces(class) {
 		// Its status will no longer show that there are profiles to remove.
@@ -92,7 +93,8 @@ func (r *Reconciler) makeProfile(ctx context.Context, class *awsv1.EC2NodeClass)
 	}
 	name, err := r.Profiles.Ensure(ctx, class)
 	if early, ok := errors.AsType[*profile.EarlyError](err); ok {
-		return verdict{status: metav1.ConditionUnknown, reason: ReasonInstanceProfileNotFound, message: fmt.Sprintf("the instance profile %s %s", early.Name, justMade), waits: true}
+		return verdict{status: metav1.ConditionUnknown, reason: ReasonInstanceProfileNotFound,
+			message: fmt.Sprintf("the instance profile %s %s", early.Name, justMade), waits: true}
 	}
 	if missing, ok := errors.AsType[*profile.NoRoleError](err); ok {
 		return verdict{status: no("", "").status, reason: ReasonRoleNotFound, message: missing.Error(), trouble: err}

@@ -31,7 +31,8 @@ func (r *Reconciler) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctr
 		for _, c := range claims {
 			names = append(names, c.GetName())
 		}
-		r.sayNow(class, corev1.EventTypeNormal, EventWaitingOnNodeClaims, "It stays until its NodeClaims are gone: "+few(names))
+		r.sayNow(class, corev1.EventTypeNormal, EventWaitingOnNodeClaims, "It stays until its NodeClaims are gone: "+
+			few(names))
 		return ctrl.Result{RequeueAfter: later}, nil
 	}
 	if err := r.clear(ctx, class); err != nil {
@@ -44,7 +45,8 @@ func (r *Reconciler) finish(ctx context.Context, class *awsv1.EC2NodeClass) (ctr
 	if client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, fmt.Errorf("removing the finalizer of EC2NodeClass %s: %w", class.Name, err)
 	}
-	r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, EventFinalized, "Finish", "Finalized %s", awsv1.TerminationFinalizer)
+	r.Events.Eventf(reference(class), nil, corev1.EventTypeNormal, EventFinalized, "Finish", "Finalized %s",
+		awsv1.TerminationFinalizer)
 	r.Metrics.left(before)
 	r.rehearsed.forget(class.UID)
 	r.said.Delete(class.UID)
@@ -65,7 +67,8 @@ func (r *Reconciler) sayNow(class *awsv1.EC2NodeClass, kind, reason, text string
 func (r *Reconciler) clear(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	err := r.Profiles.DeleteAll(ctx, class)
 	if left, ok := errors.AsType[*profile.LeftError](err); ok {
-		r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventInstanceProfileLeft, "Finish", "%s", left.Error())
+		r.Events.Eventf(reference(class), nil, corev1.EventTypeWarning, EventInstanceProfileLeft, "Finish", "%s",
+			left.Error())
 	} else if err != nil {
 		return err
 	}

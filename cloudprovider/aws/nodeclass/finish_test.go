@@ -37,7 +37,8 @@ func TestHashOfAnotherVersionNeverRolls(t *testing.T) {
 	current := map[string]string{awsv1.HashAnnotationKey: "7", awsv1.HashVersionAnnotationKey: awsv1.HashVersion}
 	other := claim("other", old, false)
 	other.Spec.NodeClassRef.Name = "another"
-	w := newWorld(t, account.Options{}, class, claim("old", old, false), claim("drifted", old, true), claim("current", current, false), other)
+	w := newWorld(t, account.Options{}, class, claim("old", old, false), claim("drifted", old, true),
+		claim("current", current, false), other)
 	hash := w.ready().Annotations[awsv1.HashAnnotationKey]
 	for name, want := range map[string][2]string{
 		"old": {hash, "v6"}, "drifted": {"1", "v6"}, "current": {"7", "v6"}, "other": {"1", "v4"},
@@ -69,9 +70,13 @@ func TestChangedClassMakesNodesDrift(t *testing.T) {
 func (w *world) template(name, class string) {
 	w.t.Helper()
 	_, err := w.ec2.CreateLaunchTemplate(w.t.Context(), &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: new(awsv1.LaunchTemplatePrefix + name), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: []ec2types.Tag{
-			{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: &class}}}}})
+		LaunchTemplateName: new(awsv1.LaunchTemplatePrefix + name),
+		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate,
+			Tags: []ec2types.Tag{
+				{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")},
+				{Key: new("karpenter.k8s.aws/ec2nodeclass"),
+					Value: &class}}}}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -104,7 +109,8 @@ func TestClassWaitsForItsNodeClaims(t *testing.T) {
 			t.Fatalf("the class is gone, or %v", err)
 		}
 	}
-	want := "Normal WaitingOnNodeClaimTermination It stays until its NodeClaims are gone: claim-0, claim-1, claim-2, claim-3, claim-4 and 2 more"
+	want := "Normal WaitingOnNodeClaimTermination It stays until its NodeClaims are gone: claim-0, claim-1, claim-2, " +
+		"claim-3, claim-4 and 2 more"
 	if lines := w.events.take(); !slices.Equal(lines, []string{want}) {
 		t.Errorf("events %q, want %q once", lines, want)
 	}
@@ -145,7 +151,8 @@ func TestCollectorRemovesWhatIsLeftBehind(t *testing.T) {
 	w.IAM.PutRole("others")
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Role = "others" })
 	second := w.ready().Status.InstanceProfile
-	if err := w.kube.Create(t.Context(), claim("running", map[string]string{awsv1.InstanceProfileAnnotationKey: first}, false)); err != nil {
+	if err := w.kube.Create(t.Context(), claim("running", map[string]string{awsv1.InstanceProfileAnnotationKey: first},
+		false)); err != nil {
 		t.Fatal(err)
 	}
 	c := nodeclass.NewCollector(w.options)
@@ -246,8 +253,10 @@ func TestProfileOutOfReach(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	class := w.ready()
 	name := "old"
-	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Tags: []iamtypes.Tag{
-		{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"), Value: new("default")}}}); err != nil {
+	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name,
+		Tags: []iamtypes.Tag{
+			{Key: new("kubernetes.io/cluster/lab"), Value: new("owned")}, {Key: new("karpenter.k8s.aws/ec2nodeclass"),
+				Value: new("default")}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.options.Profiles.DeleteAll(t.Context(), class); err != nil {
@@ -276,7 +285,8 @@ func TestCollectorSparesNodesWithoutAClass(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass(), orphan)
 	w.ready()
 	name, path := "theirs", "/karpenter/"+w.World.Region()+"/lab/uid-gone/"
-	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name, Path: &path}); err != nil {
+	if _, err := w.iam.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name,
+		Path: &path}); err != nil {
 		t.Fatal(err)
 	}
 	c := nodeclass.NewCollector(w.options)

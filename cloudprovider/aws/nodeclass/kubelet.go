@@ -18,9 +18,9 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 )
 
-// kubeletProblems lists what is wrong with spec.kubelet. The API server takes anything there, and a kubelet that is told
-// something wrong does not start, or passes over it in silence, so this is the place to hear of it. expressions says
-// whether values may be computed from the instance type.
+// kubeletProblems lists what is wrong with spec.kubelet. The API server takes anything there, and a kubelet that is
+// told something wrong does not start, or passes over it in silence, so this is the place to hear of it. expressions
+// says whether values may be computed from the instance type.
 func kubeletProblems(class *awsv1.EC2NodeClass, expressions bool) []string {
 	settings := class.Spec.Kubelet
 	var out []string
@@ -34,12 +34,14 @@ func kubeletProblems(class *awsv1.EC2NodeClass, expressions bool) []string {
 			continue
 		}
 		if name == "registerWithTaints" {
-			out = append(out, "spec.kubelet.registerWithTaints can't be set: nodes get the taints of their NodePool; put them there")
+			out = append(out, "spec.kubelet.registerWithTaints can't be set: nodes get the taints of their NodePool; "+
+				"put them there")
 			continue
 		}
 		shape, ok := known[name]
 		if !ok {
-			out = append(out, fmt.Sprintf("spec.kubelet.%s is no setting of the kubelet; correct its name or remove it", name))
+			out = append(out, fmt.Sprintf("spec.kubelet.%s is no setting of the kubelet; correct its name or remove it",
+				name))
 			continue
 		}
 		if problem := shape.check(settings[name].Raw); problem != "" && !expression(name, settings[name].Raw) {
@@ -58,7 +60,8 @@ func kubeletProblems(class *awsv1.EC2NodeClass, expressions bool) []string {
 	out = append(out, addressProblems(settings)...)
 	out = append(out, reservedProblems(k, expressions)...)
 	for _, name := range family.Of(class).Unsupported(settings) {
-		out = append(out, fmt.Sprintf("spec.kubelet.%s can't be handed to nodes of the AMI family %s; remove it, or use AL2023", name, class.AMIFamily()))
+		out = append(out, fmt.Sprintf("spec.kubelet.%s can't be handed to nodes of the AMI family %s; remove it, or "+
+			"use AL2023", name, class.AMIFamily()))
 	}
 	return out
 }
@@ -77,10 +80,12 @@ func maxPodsProblems(k *awsv1.KubeletSettings, expressions bool) []string {
 	case most.Type == intstr.Int:
 		return nil
 	case !expressions:
-		return []string{fmt.Sprintf("spec.kubelet.maxPods is the text %q; write a number, or switch expressions on with %s", most.StrVal, gate)}
+		return []string{fmt.Sprintf("spec.kubelet.maxPods is the text %q; write a number, or switch expressions on "+
+			"with %s", most.StrVal, gate)}
 	}
 	if err := machine.CheckExpression(most.StrVal); err != nil {
-		return []string{fmt.Sprintf("spec.kubelet.maxPods is %q: %s; write a number, or an expression such as min(max_pods, vcpus * 8)", most.StrVal, err)}
+		return []string{fmt.Sprintf("spec.kubelet.maxPods is %q: %s; write a number, or an expression such as "+
+			"min(max_pods, vcpus * 8)", most.StrVal, err)}
 	}
 	return nil
 }
@@ -99,7 +104,8 @@ func addressProblems(settings awsv1.KubeletConfiguration) []string {
 	}
 	for i, address := range addresses {
 		if _, err := netip.ParseAddr(address); err != nil {
-			out = append(out, fmt.Sprintf("spec.kubelet.clusterDNS[%d] is %q; write an IP address, such as 10.100.0.10", i, address))
+			out = append(out, fmt.Sprintf("spec.kubelet.clusterDNS[%d] is %q; write an IP address, such as 10.100.0.10",
+				i, address))
 		}
 	}
 	return out
@@ -107,20 +113,23 @@ func addressProblems(settings awsv1.KubeletConfiguration) []string {
 
 func numberProblems(k *awsv1.KubeletSettings) []string {
 	var out []string
-	for name, value := range map[string]*int32{"podsPerCore": k.PodsPerCore, "evictionMaxPodGracePeriod": k.EvictionMaxPodGracePeriod} {
+	for name, value := range map[string]*int32{"podsPerCore": k.PodsPerCore,
+		"evictionMaxPodGracePeriod": k.EvictionMaxPodGracePeriod} {
 		if value != nil && *value < 0 {
 			out = append(out, fmt.Sprintf("spec.kubelet.%s is %d; write 0 or more", name, *value))
 		}
 	}
 	for name, value := range map[string]*int32{
-		"imageGCHighThresholdPercent": k.ImageGCHighThresholdPercent, "imageGCLowThresholdPercent": k.ImageGCLowThresholdPercent} {
+		"imageGCHighThresholdPercent": k.ImageGCHighThresholdPercent,
+		"imageGCLowThresholdPercent":  k.ImageGCLowThresholdPercent} {
 		if value != nil && (*value < 0 || *value > 100) {
 			out = append(out, fmt.Sprintf("spec.kubelet.%s is %d; write a percentage from 0 to 100", name, *value))
 		}
 	}
 	high, low := k.ImageGCHighThresholdPercent, k.ImageGCLowThresholdPercent
 	if high != nil && low != nil && *high <= *low {
-		out = append(out, fmt.Sprintf("spec.kubelet.imageGCHighThresholdPercent (%d) must be greater than imageGCLowThresholdPercent (%d)", *high, *low))
+		out = append(out, fmt.Sprintf("spec.kubelet.imageGCHighThresholdPercent (%d) must be greater than "+
+			"imageGCLowThresholdPercent (%d)", *high, *low))
 	}
 	slices.Sort(out)
 	return out
@@ -135,11 +144,13 @@ func reservedProblems(k *awsv1.KubeletSettings, expressions bool) []string {
 	}{{"kubeReserved", k.KubeReserved}, {"systemReserved", k.SystemReserved}} {
 		for _, key := range slices.Sorted(maps.Keys(field.values)) {
 			if !slices.Contains([]string{"cpu", "memory", "ephemeral-storage", "pid"}, key) {
-				out = append(out, fmt.Sprintf("spec.kubelet.%s: %s can't be reserved; use cpu, memory, ephemeral-storage or pid", field.name, key))
+				out = append(out, fmt.Sprintf("spec.kubelet.%s: %s can't be reserved; use cpu, memory, "+
+					"ephemeral-storage or pid", field.name, key))
 				continue
 			}
 			if problem := reservedProblem(field.values[key], expressions); problem != "" {
-				out = append(out, fmt.Sprintf("spec.kubelet.%s.%s is %q; %s", field.name, key, field.values[key], problem))
+				out = append(out, fmt.Sprintf("spec.kubelet.%s.%s is %q; %s", field.name, key,
+					field.values[key], problem))
 			}
 		}
 	}
@@ -167,11 +178,13 @@ func reservedProblem(value string, expressions bool) string {
 // evictionProblems checks the four maps of eviction signals, and that soft thresholds and grace periods go together.
 func evictionProblems(settings awsv1.KubeletConfiguration) []string {
 	var out []string
-	for _, field := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim", "evictionSoftGracePeriod"} {
+	for _, field := range []string{"evictionHard", "evictionSoft", "evictionMinimumReclaim",
+		"evictionSoftGracePeriod"} {
 		values := texts(settings, field)
 		for _, signal := range slices.Sorted(maps.Keys(values)) {
 			if !slices.Contains(evictionSignals(), signal) {
-				out = append(out, fmt.Sprintf("spec.kubelet.%s: %s is no signal of the kubelet; use one of %s", field, signal, strings.Join(evictionSignals(), ", ")))
+				out = append(out, fmt.Sprintf("spec.kubelet.%s: %s is no signal of the kubelet; use one of %s", field,
+					signal, strings.Join(evictionSignals(), ", ")))
 			} else if problem := evictionValue(field, values[signal]); problem != "" {
 				out = append(out, fmt.Sprintf("spec.kubelet.%s.%s %s", field, signal, problem))
 			}
@@ -180,19 +193,22 @@ func evictionProblems(settings awsv1.KubeletConfiguration) []string {
 	soft, grace := texts(settings, "evictionSoft"), texts(settings, "evictionSoftGracePeriod")
 	for _, signal := range slices.Sorted(maps.Keys(soft)) {
 		if _, ok := grace[signal]; !ok {
-			out = append(out, fmt.Sprintf("spec.kubelet.evictionSoft.%s has no grace period; add evictionSoftGracePeriod.%s", signal, signal))
+			out = append(out, fmt.Sprintf("spec.kubelet.evictionSoft.%s has no grace period; add "+
+				"evictionSoftGracePeriod.%s", signal, signal))
 		}
 	}
 	for _, signal := range slices.Sorted(maps.Keys(grace)) {
 		if _, ok := soft[signal]; !ok {
-			out = append(out, fmt.Sprintf("spec.kubelet.evictionSoftGracePeriod.%s has no threshold; add evictionSoft.%s", signal, signal))
+			out = append(out, fmt.Sprintf("spec.kubelet.evictionSoftGracePeriod.%s has no threshold; add "+
+				"evictionSoft.%s", signal, signal))
 		}
 	}
 	return out
 }
 
 func evictionSignals() []string {
-	return []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available"}
+	return []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available",
+		"imagefs.inodesFree", "pid.available"}
 }
 
 func evictionValue(field, value string) string {

@@ -92,7 +92,9 @@ func TestOnARealCluster(t *testing.T) {
 	if err := c.Create(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a missing permission makes the class unready", func() bool { return ready() == metav1.ConditionFalse })
+	eventually(t, "a missing permission makes the class unready", func() bool {
+		return ready() == metav1.ConditionFalse
+	})
 	w.Faults.Clear()
 	eventually(t, "the permission makes it ready", func() bool { return ready() == metav1.ConditionTrue })
 
@@ -104,11 +106,15 @@ func TestOnARealCluster(t *testing.T) {
 	if err := c.Delete(t.Context(), class); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the class says that it waits", func() bool { return has(w.events.take(), nodeclass.EventWaitingOnNodeClaims, "running") })
+	eventually(t, "the class says that it waits", func() bool {
+		return has(w.events.take(), nodeclass.EventWaitingOnNodeClaims, "running")
+	})
 	if err := c.Delete(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the class is gone", func() bool { return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "default"}, class)) })
+	eventually(t, "the class is gone", func() bool {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKey{Name: "default"}, class))
+	})
 	if left := w.IAM.Profiles(); len(left) != 0 {
 		t.Errorf("left are %+v", left)
 	}

@@ -15,8 +15,8 @@ import (
 // scrapeLimit bounds how long a scrape waits for the list of classes, which comes from a cache.
 const scrapeLimit = 5 * time.Second
 
-// Metrics tell of EC2NodeClasses by the contract's names. Gauges are worked out when somebody asks, so that a class that
-// is gone leaves no series. A nil Metrics counts nothing.
+// Metrics tell of EC2NodeClasses by the contract's names. Gauges are worked out when somebody asks, so that a class
+// that is gone leaves no series. A nil Metrics counts nothing.
 type Metrics struct {
 	classes client.Reader
 	now     func() time.Time
@@ -58,18 +58,27 @@ func NewMetrics(registry prometheus.Registerer, classes client.Reader, now func(
 
 func newFamilies(m *Metrics, prefix string, names []string, more ...string) *families {
 	buckets := prometheus.ExponentialBuckets(0.5, 2, 15)
-	condition, object := append([]string{"namespace", "name", "type", "status", "reason"}, names...), append([]string{"namespace", "name"}, names...)
+	condition, object := append([]string{"namespace", "name", "type", "status", "reason"}, names...),
+		append([]string{"namespace", "name"}, names...)
 	return &families{
 		metrics: m, more: more,
-		count:       prometheus.NewDesc(prefix+"status_condition_count", "1 for each condition of an object, in its present status.", condition, nil),
-		seconds:     prometheus.NewDesc(prefix+"status_condition_current_status_seconds", "For how long a condition has been in its present status.", condition, nil),
-		terminating: prometheus.NewDesc(prefix+"termination_current_time_seconds", "For how long an object has been on its way out.", object, nil),
-		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + "status_condition_transitions_total",
-			Help: "How often a condition has come into a status."}, append([]string{"type", "status", "reason"}, names...)),
-		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "status_condition_transition_seconds", Buckets: buckets,
-			Help: "How long a condition was in a status before it changed to another."}, append([]string{"type", "status", "to_status"}, names...)),
-		ended: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "termination_duration_seconds", Buckets: buckets,
-			Help: "Time from an object's deletion until it was gone."}, names),
+		count: prometheus.NewDesc(prefix+"status_condition_count", "1 for each condition of an object, in its "+
+			"present status.", condition, nil),
+		seconds: prometheus.NewDesc(prefix+"status_condition_current_status_seconds", "For how long a condition "+
+			"has been in its present status.", condition, nil),
+		terminating: prometheus.NewDesc(prefix+"termination_current_time_seconds", "For how long an object has been "+
+			"on its way out.", object, nil),
+		transitions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix +
+			"status_condition_transitions_total",
+			Help: "How often a condition has come into a status."}, append([]string{"type", "status", "reason"},
+			names...)),
+		lasted: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix +
+			"status_condition_transition_seconds", Buckets: buckets,
+			Help: "How long a condition was in a status before it changed to another."},
+			append([]string{"type", "status", "to_status"}, names...)),
+		ended: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + "termination_duration_seconds",
+			Buckets: buckets,
+			Help:    "Time from an object's deletion until it was gone."}, names),
 	}
 }
 
@@ -94,11 +103,13 @@ func (f *families) Collect(out chan<- prometheus.Metric) {
 		for _, c := range class.Status.Conditions {
 			labels := append([]string{class.Namespace, class.Name, c.Type, string(c.Status), c.Reason}, f.more...)
 			out <- prometheus.MustNewConstMetric(f.count, prometheus.GaugeValue, 1, labels...)
-			out <- prometheus.MustNewConstMetric(f.seconds, prometheus.GaugeValue, now.Sub(c.LastTransitionTime.Time).Seconds(), labels...)
+			out <- prometheus.MustNewConstMetric(f.seconds, prometheus.GaugeValue,
+				now.Sub(c.LastTransitionTime.Time).Seconds(), labels...)
 		}
 		if at := class.DeletionTimestamp; at != nil {
 			labels := append([]string{class.Namespace, class.Name}, f.more...)
-			out <- prometheus.MustNewConstMetric(f.terminating, prometheus.GaugeValue, now.Sub(at.Time).Seconds(), labels...)
+			out <- prometheus.MustNewConstMetric(f.terminating, prometheus.GaugeValue, now.Sub(at.Time).Seconds(),
+				labels...)
 		}
 	}
 }
@@ -111,7 +122,8 @@ func (m *Metrics) moved(was *metav1.Condition, is metav1.Condition) {
 	for _, f := range []*families{m.own, m.all} {
 		f.transitions.WithLabelValues(append([]string{is.Type, string(is.Status), is.Reason}, f.more...)...).Inc()
 		if was != nil {
-			f.lasted.WithLabelValues(append([]string{is.Type, string(was.Status), string(is.Status)}, f.more...)...).Observe(m.now().Sub(was.LastTransitionTime.Time).Seconds())
+			f.lasted.WithLabelValues(append([]string{is.Type, string(was.Status), string(is.Status)}, f.more...)...).
+				Observe(m.now().Sub(was.LastTransitionTime.Time).Seconds())
 		}
 	}
 }

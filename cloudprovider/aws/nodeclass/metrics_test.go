@@ -38,16 +38,19 @@ func TestMetrics(t *testing.T) {
 		var out strings.Builder
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
-				fmt.Fprintln(&out, f.GetName(), strings.Join(strings.Fields(m.String()), " ")) // it has one space or two, as it likes
+				// it has one space or two, as it likes
+				fmt.Fprintln(&out, f.GetName(), strings.Join(strings.Fields(m.String()), " "))
 			}
 		}
 		return out.String()
 	}
 	for _, want := range []string{
 		"operator_ec2nodeclass_status_condition_count", "operator_ec2nodeclass_status_condition_current_status_seconds",
-		"operator_ec2nodeclass_termination_current_time_seconds", "operator_ec2nodeclass_status_condition_transitions_total",
+		"operator_ec2nodeclass_termination_current_time_seconds",
+		"operator_ec2nodeclass_status_condition_transitions_total",
 		"operator_ec2nodeclass_status_condition_transition_seconds",
-		"operator_status_condition_count", "operator_status_condition_current_status_seconds", "operator_termination_current_time_seconds",
+		"operator_status_condition_count", "operator_status_condition_current_status_seconds",
+		"operator_termination_current_time_seconds",
 		"operator_status_condition_transitions_total", "operator_status_condition_transition_seconds",
 	} {
 		if !strings.Contains(scrape(), want+" ") {
@@ -57,7 +60,8 @@ func TestMetrics(t *testing.T) {
 	if _, _, err := w.look(); err != nil {
 		t.Fatal(err)
 	}
-	if text := scrape(); strings.Contains(text, "status_condition_count") || !strings.Contains(text, "operator_ec2nodeclass_termination_duration_seconds histogram:{sample_count:1") ||
+	if text := scrape(); strings.Contains(text, "status_condition_count") || !strings.Contains(text,
+		"operator_ec2nodeclass_termination_duration_seconds histogram:{sample_count:1") ||
 		!strings.Contains(text, `operator_termination_duration_seconds label:{name:"group" value:"karpenter.k8s.aws"} label:{name:"kind" value:"EC2NodeClass"} histogram:{sample_count:1`) {
 		t.Errorf("once it is gone there is\n%s", text)
 	}

@@ -1,13 +1,13 @@
 // Package nodeclass keeps EC2NodeClasses: it finds in AWS what each selects, makes its instance profile, rehearses a
 // launch, and says in the class's status what it found and in its conditions what is wrong and how to mend it.
 //
-// It is an edge: it reads and writes EC2NodeClasses (and the hash annotations of NodeClaims) through Kubernetes and calls
-// AWS through the packages beside it. What it knows is in those two places; it only remembers which rehearsals went well,
-// so a restart costs nothing but calls, and every trouble is looked at again by itself, sooner at first and at least once
-// a minute.
+// It is an edge: it reads and writes EC2NodeClasses (and the hash annotations of NodeClaims) through Kubernetes and
+// calls AWS through the packages beside it. What it knows is in those two places; it only remembers which rehearsals
+// went well, so a restart costs nothing but calls, and every trouble is looked at again by itself, sooner at first and
+// at least once a minute.
 //
-// The condition of a step is True, or False with the reason and the fix. Trouble that says nothing about the class, such
-// as a throttled call, leaves a True condition as it is. Ready sums up.
+// The condition of a step is True, or False with the reason and the fix. Trouble that says nothing about the class,
+// such as a throttled call, leaves a True condition as it is. Ready sums up.
 package nodeclass
 
 import (
@@ -87,8 +87,8 @@ type Options struct {
 	Expressions bool
 	// Guard catches panics of what is not started by a change; nil to tell nobody of them.
 	Guard *recovery.Guard
-	// Every is how often a class that is Ready is looked at: what it selects may have changed. 0 means every minute, which is
-	// the least.
+	// Every is how often a class that is Ready is looked at: what it selects may have changed. 0 means every minute,
+	// which is the least.
 	Every time.Duration
 	// Now tells the time.
 	Now func() time.Time
@@ -115,7 +115,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(newClaim(), handler.EnqueueRequestsFromMapFunc(classOf), builder.WithPredicates(onlyDeletions())).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: atOnce,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstTry, lastTry),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstTry,
+				lastTry),
 		}).
 		Complete(New(o))
 	if err != nil {
@@ -164,7 +165,8 @@ func (r *Reconciler) keep(ctx context.Context, class *awsv1.EC2NodeClass) (ctrl.
 	waits, trouble := r.look(ctx, class)
 	if !equality.Semantic.DeepEqual(before.Status, class.Status) {
 		if err := r.Client.Status().Patch(ctx, class, client.MergeFrom(before)); err != nil {
-			return ctrl.Result{}, errors.Join(trouble, unstamped, fmt.Errorf("writing the status of EC2NodeClass %s: %w", class.Name, err))
+			return ctrl.Result{}, errors.Join(trouble, unstamped,
+				fmt.Errorf("writing the status of EC2NodeClass %s: %w", class.Name, err))
 		}
 		r.tell(before, class)
 		if c := meta.FindStatusCondition(class.Status.Conditions, v1.ConditionTypeReady); waits && c != nil {
@@ -189,7 +191,8 @@ func (r *Reconciler) hold(ctx context.Context, class *awsv1.EC2NodeClass) error 
 	if !controllerutil.AddFinalizer(class, awsv1.TerminationFinalizer) {
 		return nil
 	}
-	if err := r.Client.Patch(ctx, class, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.Client.Patch(ctx, class, client.MergeFromWithOptions(before,
+		client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("adding the finalizer of EC2NodeClass %s: %w", class.Name, err)
 	}
 	return nil
@@ -198,6 +201,7 @@ func (r *Reconciler) hold(ctx context.Context, class *awsv1.EC2NodeClass) error 
 // reference is the class as events name it.
 func reference(class *awsv1.EC2NodeClass) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.Kind, Name: class.Name, UID: class.UID, ResourceVersion: class.ResourceVersion,
+		APIVersion: awsv1.GroupVersion().String(), Kind: awsv1.Kind, Name: class.Name, UID: class.UID,
+		ResourceVersion: class.ResourceVersion,
 	}
 }

@@ -34,16 +34,20 @@ func TestClassOfTheGuideBecomesReady(t *testing.T) {
 	if slices.Sort(subnets); !slices.Equal(subnets, want) {
 		t.Errorf("subnets are %v, want %v", subnets, want)
 	}
-	if g := class.Status.SecurityGroups; len(g) != 1 || g[0].ID != w.Network.SecurityGroup || g[0].Name != "eks-cluster-sg-lab" {
+	if g := class.Status.SecurityGroups; len(g) != 1 || g[0].ID != w.Network.SecurityGroup ||
+		g[0].Name != "eks-cluster-sg-lab" {
 		t.Errorf("security groups are %+v", g)
 	}
 	if len(class.Status.AMIs) == 0 || class.Status.InstanceProfile == "" {
 		t.Errorf("AMIs are %+v, profile is %q", class.Status.AMIs, class.Status.InstanceProfile)
 	}
-	for _, name := range []string{awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypeSecurityGroupsReady, awsv1.ConditionTypeAMIsReady,
-		awsv1.ConditionTypeInstanceProfileReady, awsv1.ConditionTypeValidationSucceeded, awsv1.ConditionTypePlacementGroupReady,
+	for _, name := range []string{awsv1.ConditionTypeSubnetsReady, awsv1.ConditionTypeSecurityGroupsReady,
+		awsv1.ConditionTypeAMIsReady,
+		awsv1.ConditionTypeInstanceProfileReady, awsv1.ConditionTypeValidationSucceeded,
+		awsv1.ConditionTypePlacementGroupReady,
 		awsv1.ConditionTypeCapacityReservationsReady, v1.ConditionTypeReady} {
-		if c := condition(class, name); c.Status != metav1.ConditionTrue || c.Reason != name || c.ObservedGeneration != 1 {
+		if c := condition(class, name); c.Status != metav1.ConditionTrue || c.Reason != name ||
+			c.ObservedGeneration != 1 {
 			t.Errorf("%s is %+v", name, c)
 		}
 	}
@@ -51,7 +55,8 @@ func TestClassOfTheGuideBecomesReady(t *testing.T) {
 		t.Errorf("finalizers are %v", class.Finalizers)
 	}
 	hash, err := class.Hash("Y2VydGlmaWNhdGU=")
-	if a := class.Annotations; err != nil || a["karpenter.k8s.aws/ec2nodeclass-hash"] != hash || a["karpenter.k8s.aws/ec2nodeclass-hash-version"] != "v6" {
+	if a := class.Annotations; err != nil || a["karpenter.k8s.aws/ec2nodeclass-hash"] != hash ||
+		a["karpenter.k8s.aws/ec2nodeclass-hash-version"] != "v6" {
 		t.Errorf("annotations are %v, want hash %s (%v)", a, hash, err)
 	}
 }
@@ -73,7 +78,8 @@ func TestNothingNewIsNotWritten(t *testing.T) {
 func TestClassesAreLookedAtAsOftenAsAskedFor(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	w.ready()
-	for every, want := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, time.Hour: time.Minute} {
+	for every, want := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second,
+		time.Hour: time.Minute} {
 		w.keeper.Every = every
 		if _, result, err := w.look(); err != nil || result.RequeueAfter != want {
 			t.Errorf("every %s: looked at again after %s, %v", every, result.RequeueAfter, err)
@@ -91,19 +97,24 @@ func TestNoSubnetMatches(t *testing.T) {
 	class, result, err := w.look()
 	const want = "no subnet matches tags karpenter.sh/discovery=other; 3 subnets in the cluster's VPC"
 	c := condition(class, awsv1.ConditionTypeSubnetsReady)
-	if err != nil || c.Status != metav1.ConditionFalse || c.Reason != "SubnetsNotFound" || !strings.HasPrefix(c.Message, want) || !strings.Contains(c.Message, "karpenter.sh/discovery=lab") {
+	if err != nil || c.Status != metav1.ConditionFalse || c.Reason != "SubnetsNotFound" || !strings.HasPrefix(c.Message,
+		want) || !strings.Contains(c.Message, "karpenter.sh/discovery=lab") {
 		t.Errorf("SubnetsReady is %+v (%v)", c, err)
 	}
 	if class.Status.Subnets != nil {
 		t.Errorf("subnets are %v", class.Status.Subnets)
 	}
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "DependenciesNotReady" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse ||
+		c.Reason != "DependenciesNotReady" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
-	if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "SubnetsReady=False: "+want) {
+	if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message,
+		"SubnetsReady=False: "+want) {
 		t.Errorf("Ready is %+v", c)
 	}
-	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal SubnetsReady", "SubnetsReady is False now, it was True") || !has(lines, "Normal Ready", "Ready is False now, it was True") || len(lines) != 3 {
+	if lines := w.events.take(); !has(lines, "Warning SubnetsNotFound", want) || !has(lines, "Normal SubnetsReady",
+		"SubnetsReady is False now, it was True") || !has(lines, "Normal Ready", "Ready is False now, it was True") ||
+		len(lines) != 3 {
 		t.Errorf("events %q", lines)
 	}
 	if result.RequeueAfter > 15*time.Second {
@@ -133,34 +144,49 @@ func troubles() []trouble {
 	fault := func(f faults.Fault) func(*world) { return func(w *world) { w.Faults.Add(f) } }
 	undo := func(w *world) { w.Faults.Clear() }
 	return []trouble{
-		{"may not describe subnets", deny("ec2:DescribeSubnets"), undo, awsv1.ConditionTypeSubnetsReady, "UnauthorizedOperation",
+		{"may not describe subnets", deny("ec2:DescribeSubnets"), undo, awsv1.ConditionTypeSubnetsReady,
+			"UnauthorizedOperation",
 			[]string{"ec2:DescribeSubnets", "UnauthorizedOperation", "fix:"}},
-		{"may not describe security groups", deny("ec2:DescribeSecurityGroups"), undo, awsv1.ConditionTypeSecurityGroupsReady, "UnauthorizedOperation",
+		{"may not describe security groups", deny("ec2:DescribeSecurityGroups"), undo,
+			awsv1.ConditionTypeSecurityGroupsReady, "UnauthorizedOperation",
 			[]string{"ec2:DescribeSecurityGroups", "fix:"}},
-		{"may not read parameters", deny("ssm:GetParameter"), undo, awsv1.ConditionTypeAMIsReady, "AccessDeniedException", []string{"ssm:GetParameter", "fix:"}},
-		{"may not make profiles", deny("iam:CreateInstanceProfile"), undo, awsv1.ConditionTypeInstanceProfileReady, "AccessDenied",
+		{"may not read parameters", deny("ssm:GetParameter"), undo, awsv1.ConditionTypeAMIsReady,
+			"AccessDeniedException", []string{"ssm:GetParameter", "fix:"}},
+		{"may not make profiles", deny("iam:CreateInstanceProfile"), undo, awsv1.ConditionTypeInstanceProfileReady,
+			"AccessDenied",
 			[]string{"iam:CreateInstanceProfile", "AccessDenied", "fix:"}},
-		{"may not run instances", deny("ec2:RunInstances"), undo, awsv1.ConditionTypeValidationSucceeded, "RunInstancesAuthCheckFailed",
+		{"may not run instances", deny("ec2:RunInstances"), undo, awsv1.ConditionTypeValidationSucceeded,
+			"RunInstancesAuthCheckFailed",
 			[]string{"may not call ec2:RunInstances", "UnauthorizedOperation", "fix:"}},
-		{"may not create fleets", deny("ec2:CreateFleet"), undo, awsv1.ConditionTypeValidationSucceeded, "CreateFleetAuthCheckFailed", []string{"ec2:CreateFleet"}},
-		{"may not create launch templates", deny("ec2:CreateLaunchTemplate"), undo, awsv1.ConditionTypeValidationSucceeded, "CreateLaunchTemplateAuthCheckFailed",
+		{"may not create fleets", deny("ec2:CreateFleet"), undo, awsv1.ConditionTypeValidationSucceeded,
+			"CreateFleetAuthCheckFailed", []string{"ec2:CreateFleet"}},
+		{"may not create launch templates", deny("ec2:CreateLaunchTemplate"), undo,
+			awsv1.ConditionTypeValidationSucceeded, "CreateLaunchTemplateAuthCheckFailed",
 			[]string{"ec2:CreateLaunchTemplate"}},
-		{"expired token", fault(faults.Fault{Service: "ec2", Code: "ExpiredToken", Message: "The provided token has expired."}), undo,
+		{"expired token", fault(faults.Fault{Service: "ec2", Code: "ExpiredToken", Message: "The provided token has " +
+			"expired."}), undo,
 			awsv1.ConditionTypeSubnetsReady, "ExpiredToken", []string{"ExpiredToken", "fix:"}},
 		{"wrong credentials", fault(faults.Fault{Service: "ec2", Code: "AuthFailure", Status: 401}), undo,
 			awsv1.ConditionTypeSubnetsReady, "AuthFailure", []string{"AuthFailure", "fix:"}},
-		{"no such role", func(w *world) { w.IAM.RemoveRole(w.NodeRole()) }, func(w *world) { w.IAM.PutRole(w.NodeRole()) },
-			awsv1.ConditionTypeInstanceProfileReady, "RoleNotFound", []string{"no IAM role is named KarpenterNodeRole-lab", "NoSuchEntity", "spec.role"}},
-		{"security group that is gone", func(w *world) { w.World.RemoveSecurityGroup(w.Network.SecurityGroup) }, func(w *world) {
-			if _, err := w.World.AddSecurityGroup(w.Network.VPC, "new", map[string]string{"karpenter.sh/discovery": "lab"}); err != nil {
+		{"no such role", func(w *world) {
+			w.IAM.RemoveRole(w.NodeRole())
+		}, func(w *world) { w.IAM.PutRole(w.NodeRole()) },
+			awsv1.ConditionTypeInstanceProfileReady, "RoleNotFound",
+			[]string{"no IAM role is named KarpenterNodeRole-lab", "NoSuchEntity", "spec.role"}},
+		{"security group that is gone", func(w *world) {
+			w.World.RemoveSecurityGroup(w.Network.SecurityGroup)
+		}, func(w *world) {
+			if _, err := w.World.AddSecurityGroup(w.Network.VPC, "new",
+				map[string]string{"karpenter.sh/discovery": "lab"}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, awsv1.ConditionTypeSecurityGroupsReady, "SecurityGroupsNotFound", []string{"no security group matches tags karpenter.sh/discovery=lab", "spec.securityGroupSelectorTerms"}},
+		}, awsv1.ConditionTypeSecurityGroupsReady, "SecurityGroupsNotFound", []string{"no security group matches " +
+			"tags karpenter.sh/discovery=lab", "spec.securityGroupSelectorTerms"}},
 	}
 }
 
-// What a missing permission, an unknown role or a wrong id ends in: a condition and an event with AWS's code and what to
-// do; and once it is mended, Ready without a restart.
+// What a missing permission, an unknown role or a wrong id ends in: a condition and an event with AWS's code and what
+// to do; and once it is mended, Ready without a restart.
 func TestTroubleIsToldAndMends(t *testing.T) {
 	for _, tc := range troubles() {
 		t.Run(tc.name, func(t *testing.T) {
@@ -171,7 +197,8 @@ func TestTroubleIsToldAndMends(t *testing.T) {
 			if c.Status != metav1.ConditionFalse || c.Reason != tc.reason || !has([]string{c.Message}, tc.message...) {
 				t.Errorf("%s is %s, %s: %s", tc.condition, c.Status, c.Reason, c.Message)
 			}
-			if r := condition(class, v1.ConditionTypeReady); r.Status != metav1.ConditionFalse || !has([]string{r.Message}, tc.message...) {
+			if r := condition(class, v1.ConditionTypeReady); r.Status != metav1.ConditionFalse ||
+				!has([]string{r.Message}, tc.message...) {
 				t.Errorf("Ready is %s: %s", r.Status, r.Message)
 			}
 			if lines := w.events.take(); !has(lines, append([]string{"Warning " + tc.reason}, tc.message...)...) {
@@ -186,14 +213,17 @@ func TestTroubleIsToldAndMends(t *testing.T) {
 
 func TestUnknownImageAndPlacementGroup(t *testing.T) {
 	class := newClass()
-	class.Spec.AMIFamily, class.Spec.AMISelectorTerms = new("AL2023"), []awsv1.AMISelectorTerm{{ID: "ami-0000000000000dead"}}
+	class.Spec.AMIFamily, class.Spec.AMISelectorTerms = new("AL2023"),
+		[]awsv1.AMISelectorTerm{{ID: "ami-0000000000000dead"}}
 	class.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: new("mine")}
 	w := newWorld(t, account.Options{}, class)
 	got, _, err := w.look()
-	if c := condition(got, awsv1.ConditionTypeAMIsReady); err != nil || c.Reason != "AMINotFound" || !strings.Contains(c.Message, "ami-0000000000000dead") {
+	if c := condition(got, awsv1.ConditionTypeAMIsReady); err != nil || c.Reason != "AMINotFound" ||
+		!strings.Contains(c.Message, "ami-0000000000000dead") {
 		t.Errorf("AMIsReady is %+v (%v)", c, err)
 	}
-	if c := condition(got, awsv1.ConditionTypePlacementGroupReady); c.Reason != "PlacementGroupNotFound" || !strings.Contains(c.Message, "spec.placementGroupSelector") {
+	if c := condition(got, awsv1.ConditionTypePlacementGroupReady); c.Reason != "PlacementGroupNotFound" ||
+		!strings.Contains(c.Message, "spec.placementGroupSelector") {
 		t.Errorf("PlacementGroupReady is %+v", c)
 	}
 	w.World.AddPlacementGroup("mine", ec2types.PlacementStrategyCluster, 0, nil)
@@ -213,13 +243,16 @@ func TestThrottledIsNotUnready(t *testing.T) {
 	w.Faults.Add(faults.Fault{Code: "RequestLimitExceeded", Status: 503})
 	w.clock.pass(2 * time.Hour)
 	class, _, err := w.look()
-	if err == nil || condition(class, v1.ConditionTypeReady).Status != metav1.ConditionTrue || len(class.Status.Subnets) != 3 {
-		t.Errorf("Ready is %+v, %d subnets (%v)", condition(class, v1.ConditionTypeReady), len(class.Status.Subnets), err)
+	if err == nil || condition(class, v1.ConditionTypeReady).Status != metav1.ConditionTrue ||
+		len(class.Status.Subnets) != 3 {
+		t.Errorf("Ready is %+v, %d subnets (%v)", condition(class, v1.ConditionTypeReady), len(class.Status.Subnets),
+			err)
 	}
 	// A class that was never looked at is not known to be good.
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.UserData = new("echo hello") })
 	class, _, err = w.look()
-	if c := condition(class, v1.ConditionTypeReady); err == nil || c.Status != metav1.ConditionUnknown || c.Reason != "ReconcilingDependents" {
+	if c := condition(class, v1.ConditionTypeReady); err == nil || c.Status != metav1.ConditionUnknown ||
+		c.Reason != "ReconcilingDependents" {
 		t.Errorf("Ready of a changed class is %+v (%v)", c, err)
 	}
 	w.Faults.Clear()
@@ -231,7 +264,8 @@ func TestThrottledIsNotUnready(t *testing.T) {
 func TestNewProfileSpreads(t *testing.T) {
 	w := newWorld(t, account.Options{Propagation: 30 * time.Second}, newClass())
 	class, _, _ := w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || c.Reason != "InstanceProfileNotFound" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown ||
+		c.Reason != "InstanceProfileNotFound" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	w.clock.pass(30 * time.Second)
@@ -244,7 +278,8 @@ func TestNamedProfileThatDoesNotExist(t *testing.T) {
 	w := newWorld(t, account.Options{}, class)
 	got, _, _ := w.look()
 	c := condition(got, awsv1.ConditionTypeValidationSucceeded)
-	if c.Status != metav1.ConditionFalse || c.Reason != "InstanceProfileNotFound" || !has([]string{c.Message}, "mine", "InvalidParameterValue", "spec.instanceProfile") {
+	if c.Status != metav1.ConditionFalse || c.Reason != "InstanceProfileNotFound" || !has([]string{c.Message}, "mine",
+		"InvalidParameterValue", "spec.instanceProfile") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 }
@@ -284,7 +319,8 @@ func TestNoRehearsal(t *testing.T) {
 	w.options.Rehearser = nil
 	w.keeper = nodeclass.New(w.options)
 	class := w.ready()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); w.Calls("ec2:RunInstances") != 0 || c.Reason != "DryRunDisabled" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); w.Calls("ec2:RunInstances") != 0 ||
+		c.Reason != "DryRunDisabled" {
 		t.Errorf("a launch was rehearsed, or %+v", c)
 	}
 }
@@ -296,32 +332,38 @@ func TestReasonsOfTrouble(t *testing.T) {
 		return nil, &nodeclass.PassingError{Cause: errors.New("listing NodePools: the server is away")}
 	}
 	class, _, _ := w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || c.Reason != "ClusterUnreachable" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown ||
+		c.Reason != "ClusterUnreachable" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
-	nobody := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: errors.New("get identity: get credentials: none found")}
+	nobody := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet",
+		Err: errors.New("get identity: get credentials: none found")}
 	w.rehearse = func() ([]nodeclass.Call, error) {
 		return []nodeclass.Call{{Action: "ec2:CreateFleet", Run: func(context.Context) error { return nobody }}}, nil
 	}
 	class, _, _ = w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "NoCredentials" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse ||
+		c.Reason != "NoCredentials" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	// The role could not be taken on: that is not about the call that was to follow.
 	trust := &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet", Err: &smithy.OperationError{
-		ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity", Err: &smithy.GenericAPIError{Code: "AccessDenied", Message: "no"}}}
+		ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity", Err: &smithy.GenericAPIError{Code: "AccessDenied",
+			Message: "no"}}}
 	w.rehearse = func() ([]nodeclass.Call, error) {
 		return []nodeclass.Call{{Action: "ec2:CreateFleet", Run: func(context.Context) error { return trust }}}, nil
 	}
 	class, _, _ = w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Reason != "AccessDenied" || !strings.Contains(c.Message, "trust policy") || strings.Contains(c.Message, "may not call") {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Reason != "AccessDenied" ||
+		!strings.Contains(c.Message, "trust policy") || strings.Contains(c.Message, "may not call") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 }
 
 func TestRehearsalThatSaysNothingAboutTheClass(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
-	w.Faults.Add(faults.Fault{Service: "ec2", Action: "RunInstances", Code: "Unsupported", Message: "m5.large is not sold in us-west-2a"})
+	w.Faults.Add(faults.Fault{Service: "ec2", Action: "RunInstances", Code: "Unsupported",
+		Message: "m5.large is not sold in us-west-2a"})
 	w.ready()
 }
 
@@ -338,7 +380,8 @@ func TestLaunchThatCanNotBeMadeUp(t *testing.T) {
 			want = metav1.ConditionUnknown // EKS has not told it yet, which says nothing about the class
 		}
 		class, _, _ := w.look()
-		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != want || c.Reason != reason || c.Message != err.Error() {
+		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != want || c.Reason != reason ||
+			c.Message != err.Error() {
 			t.Errorf("ValidationSucceeded is %+v, want %s", c, reason)
 		}
 		if lines := w.events.take(); !has(lines, "Warning "+reason, err.Error()) {
@@ -351,20 +394,24 @@ func TestLaunchThatCanNotBeMadeUp(t *testing.T) {
 
 func TestReservations(t *testing.T) {
 	class := newClass()
-	class.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "open"}}
+	class.Spec.CapacityReservationSelectorTerms =
+		[]awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "open"}}
 	w := newWorld(t, account.Options{}, class)
 	if got := w.ready(); got.Status.CapacityReservations != nil {
 		t.Errorf("reservations are %v", got.Status.CapacityReservations)
 	}
-	id := w.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"), AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(2))})
+	id := w.World.AddReservation(ec2types.CapacityReservation{InstanceType: new("m5.large"),
+		AvailabilityZone: new("us-west-2a"), TotalInstanceCount: new(int32(2))})
 	w.clock.pass(time.Minute)
-	if got := w.ready().Status.CapacityReservations; len(got) != 1 || got[0].ID != id || got[0].State != "active" || got[0].InstanceType != "m5.large" {
+	if got := w.ready().Status.CapacityReservations; len(got) != 1 || got[0].ID != id || got[0].State != "active" ||
+		got[0].InstanceType != "m5.large" {
 		t.Errorf("reservations are %+v, want %s", got, id)
 	}
 	w.options.ReservedCapacity = false
 	w.keeper = nodeclass.New(w.options)
 	got := w.ready()
-	if got.Status.CapacityReservations != nil || condition(got, awsv1.ConditionTypeCapacityReservationsReady).Status != "absent" {
+	if got.Status.CapacityReservations != nil || condition(got, awsv1.ConditionTypeCapacityReservationsReady).
+		Status != "absent" {
 		t.Errorf("with the gate off the status is %+v", got.Status)
 	}
 }
@@ -387,7 +434,8 @@ func TestNoCertificateNoHash(t *testing.T) {
 	w.options.CABundle = func(context.Context) (string, error) { return "", errors.New("not known yet") }
 	w.keeper = nodeclass.New(w.options)
 	class, _, err := w.look()
-	if err == nil || class.Annotations[awsv1.HashAnnotationKey] != "" || condition(class, v1.ConditionTypeReady).Status != metav1.ConditionTrue {
+	if err == nil || class.Annotations[awsv1.HashAnnotationKey] != "" ||
+		condition(class, v1.ConditionTypeReady).Status != metav1.ConditionTrue {
 		t.Errorf("annotations are %v, error %v", class.Annotations, err)
 	}
 }

@@ -48,7 +48,8 @@ type rehearsals struct {
 	good map[types.UID]passed
 }
 
-// passed is a rehearsal: of what, and until when its outcome counts; waiting is since when EC2 does not know the profile.
+// passed is a rehearsal: of what, and until when its outcome counts; waiting is since when EC2 does not know the
+// profile.
 type passed struct {
 	of      string
 	until   time.Time
@@ -163,7 +164,8 @@ func (r *Reconciler) play(ctx context.Context, class *awsv1.EC2NodeClass, call C
 	case fault.IsThrottled(err):
 		return failed(explained), false
 	case denied(fault.Code(err)) && !fault.IsIdentity(err):
-		v := no(action(call.Action)+"AuthCheckFailed", fmt.Sprintf("the controller may not call %s: %s", call.Action, explained.Error()))
+		v := no(action(call.Action)+"AuthCheckFailed", fmt.Sprintf("the controller may not call %s: %s", call.Action,
+			explained.Error()))
 		v.trouble = explained
 		return v, false
 	case unknownProfile(explained):
@@ -182,16 +184,18 @@ func denied(code string) bool {
 	return code == "UnauthorizedOperation" || code == "AccessDenied" || code == "AccessDeniedException"
 }
 
-// aboutThatMoment tells whether a refusal is about the instance type, zone or moment that the rehearsal happened to pick,
-// or about the launch template, which a rehearsed fleet has to name and which is made only for a real launch. It is no
-// fault of the class, and EC2 asks whether a call is allowed before it looks at such things.
+// aboutThatMoment tells whether a refusal is about the instance type, zone or moment that the rehearsal happened to
+// pick, or about the launch template, which a rehearsed fleet has to name and which is made only for a real launch. It
+// is no fault of the class, and EC2 asks whether a call is allowed before it looks at such things.
 func aboutThatMoment(code string) bool {
 	if strings.HasPrefix(code, "InvalidLaunchTemplate") {
 		return true
 	}
 	switch code {
-	case "Unsupported", "UnsupportedOperation", "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
-		"InsufficientReservedInstanceCapacity", "InstanceLimitExceeded", "VcpuLimitExceeded", "MaxSpotInstanceCountExceeded",
+	case "Unsupported", "UnsupportedOperation", "InsufficientInstanceCapacity", "InsufficientHostCapacity",
+		"InsufficientCapacity",
+		"InsufficientReservedInstanceCapacity", "InstanceLimitExceeded", "VcpuLimitExceeded",
+		"MaxSpotInstanceCountExceeded",
 		"SpotMaxPriceTooLow", "InsufficientFreeAddressesInSubnet", "ReservationCapacityExceeded":
 		return true
 	}
@@ -202,12 +206,14 @@ func aboutThatMoment(code string) bool {
 func unknownProfile(err error) bool {
 	text := strings.ToLower(err.Error())
 	code := fault.Code(err)
-	return strings.Contains(code, "InvalidParameterValue") && (strings.Contains(text, "iaminstanceprofile") || strings.Contains(text, "iam instance profile"))
+	return strings.Contains(code, "InvalidParameterValue") && (strings.Contains(text, "iaminstanceprofile") ||
+		strings.Contains(text, "iam instance profile"))
 }
 
 // spreads tells whether a condition only waits for EC2 to hear of a new instance profile, which is no news.
 func spreads(c *metav1.Condition) bool {
-	return c.Status == metav1.ConditionUnknown && c.Reason == ReasonInstanceProfileNotFound && strings.HasSuffix(c.Message, justMade)
+	return c.Status == metav1.ConditionUnknown && c.Reason == ReasonInstanceProfileNotFound &&
+		strings.HasSuffix(c.Message, justMade)
 }
 
 // justMade ends what is said of a profile that is new.
@@ -220,7 +226,8 @@ func (r *Reconciler) profileUnknown(class *awsv1.EC2NodeClass, err error) verdic
 	r.Profiles.Distrust(name)
 	if class.Spec.InstanceProfile == nil {
 		if since, early := r.rehearsed.waits(class.UID, name); early {
-			v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (yet); if somebody deleted it, it is made again", name))
+			v := unknown(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s "+
+				"(yet); if somebody deleted it, it is made again", name))
 			if since.Sub(r.Profiles.MadeAt(name)) < spreading {
 				v.message, v.waits = fmt.Sprintf("the instance profile %s %s", name, justMade), true
 			} else {
@@ -229,9 +236,11 @@ func (r *Reconciler) profileUnknown(class *awsv1.EC2NodeClass, err error) verdic
 			return v
 		}
 	}
-	v := no(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (%s); create it, or change spec.instanceProfile", name, fault.Code(err)))
+	v := no(ReasonInstanceProfileNotFound, fmt.Sprintf("EC2 does not know the instance profile %s (%s); create it, "+
+		"or change spec.instanceProfile", name, fault.Code(err)))
 	if class.Spec.InstanceProfile == nil {
-		v.message = fmt.Sprintf("EC2 does not know the instance profile %s that was made for spec.role (%s); check that nothing deletes it", name, fault.Code(err))
+		v.message = fmt.Sprintf("EC2 does not know the instance profile %s that was made for spec.role (%s); check "+
+			"that nothing deletes it", name, fault.Code(err))
 	}
 	v.trouble = err
 	return v

@@ -39,7 +39,8 @@ func (r *Reconciler) validate(ctx context.Context, class *awsv1.EC2NodeClass) ve
 		v = r.rehearse(ctx, class)
 	}
 	if v.status == metav1.ConditionTrue {
-		v.message = strings.Join(slices.Concat(withoutEffect(class), tags.doubts, devices.doubts, doubtKeys(class), family.DoubtUserData(class)), "; ")
+		v.message = strings.Join(slices.Concat(withoutEffect(class), tags.doubts, devices.doubts, doubtKeys(class),
+			family.DoubtUserData(class)), "; ")
 	}
 	return v
 }
@@ -47,7 +48,8 @@ func (r *Reconciler) validate(ctx context.Context, class *awsv1.EC2NodeClass) ve
 // withoutEffect says which setting the contract passes over in silence.
 func withoutEffect(class *awsv1.EC2NodeClass) []string {
 	if _, set := class.Spec.Kubelet["podsPerCore"]; set && !family.Of(class).Flags().PodsPerCore {
-		return []string{fmt.Sprintf("spec.kubelet.podsPerCore has no effect on nodes of the AMI family %s; use maxPods", class.AMIFamily())}
+		return []string{fmt.Sprintf("spec.kubelet.podsPerCore has no effect on nodes of the AMI family %s; use maxPods",
+			class.AMIFamily())}
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func kubeletCases() []kubeletCase {
 		{settings: `{"reservedMemory": {}}`, want: "spec.kubelet.reservedMemory must be a list"},
 		{settings: `{"kubeReserved": {"cpu": 1}}`, want: "spec.kubelet.kubeReserved must be texts by name"},
 		{settings: `{"maxPods": "vcpus * 8"}`, want: "switch expressions on with the feature gate NodeClassCEL"},
-		{settings: `{"clusterDNS": ["10.0.1.100", "not-an-ip"]}`, want: `spec.kubelet.clusterDNS[1] is "not-an-ip"; write an IP address`},
+		{settings: `{"clusterDNS": ["10.0.1.100", "not-an-ip"]}`,
+			want: `spec.kubelet.clusterDNS[1] is "not-an-ip"; write an IP address`},
 		{settings: `{"clusterDNS": ["fd00::10"]}`},
 		{settings: `{"maxPods": ""}`, want: "spec.kubelet.maxPods is the text"},
 		{settings: `{"maxPods": 2147483648}`, want: "spec.kubelet.maxPods must be a whole number of up to 2147483647"},
@@ -43,17 +44,23 @@ func kubeletCases() []kubeletCase {
 		{settings: `{"maxPods": -1}`, want: "spec.kubelet.maxPods is -1; write 0 or more"},
 		{settings: `{"podsPerCore": -1}`, want: "spec.kubelet.podsPerCore is -1; write 0 or more"},
 		{settings: `{"imageGCHighThresholdPercent": 101}`, want: "write a percentage from 0 to 100"},
-		{settings: `{"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}`, want: "imageGCHighThresholdPercent (50) must be greater than imageGCLowThresholdPercent (50)"},
+		{settings: `{"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}`,
+			want: "imageGCHighThresholdPercent (50) must be greater than imageGCLowThresholdPercent (50)"},
 		{settings: `{"kubeReserved": {"gpu": "1"}}`, want: "spec.kubelet.kubeReserved: gpu can't be reserved"},
 		{settings: `{"systemReserved": {"cpu": "-1"}}`, want: `spec.kubelet.systemReserved.cpu is "-1"`},
-		{settings: `{"systemReserved": {"cpu": "vcpus * 10"}}`, want: `spec.kubelet.systemReserved.cpu is "vcpus * 10"`},
-		{settings: `{"evictionHard": {"memory.free": "5%"}}`, want: "spec.kubelet.evictionHard: memory.free is no signal"},
+		{settings: `{"systemReserved": {"cpu": "vcpus * 10"}}`,
+			want: `spec.kubelet.systemReserved.cpu is "vcpus * 10"`},
+		{settings: `{"evictionHard": {"memory.free": "5%"}}`, want: "spec.kubelet.evictionHard: memory.free is no " +
+			"signal"},
 		{settings: `{"evictionHard": {"memory.available": "105%"}}`, want: "write a percentage from 0% to 100%"},
 		{settings: `{"evictionHard": {"memory.available": "few"}}`, want: "write a quantity of 0 or more"},
-		{settings: `{"evictionSoft": {"memory.available": "5%"}}`, want: "evictionSoft.memory.available has no grace period"},
-		{settings: `{"evictionSoftGracePeriod": {"memory.available": "1m"}}`, want: "evictionSoftGracePeriod.memory.available has no threshold"},
+		{settings: `{"evictionSoft": {"memory.available": "5%"}}`, want: "evictionSoft.memory.available has no grace " +
+			"period"},
+		{settings: `{"evictionSoftGracePeriod": {"memory.available": "1m"}}`,
+			want: "evictionSoftGracePeriod.memory.available has no threshold"},
 		{settings: `{"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "soon"}}`, want: "write a duration"},
-		{settings: `{"topologyManagerPolicy": "restricted"}`, family: "al2@latest", want: "can't be handed to nodes of the AMI family AL2; remove it, or use AL2023"},
+		{settings: `{"topologyManagerPolicy": "restricted"}`, family: "al2@latest", want: "can't be handed to nodes " +
+			"of the AMI family AL2; remove it, or use AL2023"},
 	}
 }
 
@@ -78,7 +85,8 @@ func TestKubeletSettings(t *testing.T) {
 			}
 			continue
 		}
-		if c.Status != metav1.ConditionFalse || c.Reason != "InvalidKubeletConfiguration" || !strings.Contains(c.Message, tc.want) {
+		if c.Status != metav1.ConditionFalse || c.Reason != "InvalidKubeletConfiguration" ||
+			!strings.Contains(c.Message, tc.want) {
 			t.Errorf("%s: ValidationSucceeded is %+v, want %q", tc.settings, c, tc.want)
 		}
 	}
@@ -105,7 +113,8 @@ func TestKubeletExpressions(t *testing.T) {
 		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Kubelet = kubelet })
 		class, _, _ := w.look()
 		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
-		if (want == "") != (c.Status == metav1.ConditionTrue) || !strings.Contains(c.Message, want) || strings.Contains(c.Message, "\n") {
+		if (want == "") != (c.Status == metav1.ConditionTrue) || !strings.Contains(c.Message, want) ||
+			strings.Contains(c.Message, "\n") {
 			t.Errorf("%s: ValidationSucceeded is %+v, want %q", settings, c, want)
 		}
 	}
@@ -117,7 +126,8 @@ func TestSettingWithoutEffect(t *testing.T) {
 	class.Spec.AMISelectorTerms[0].Alias = "bottlerocket@latest"
 	class.Spec.Kubelet = awsv1.KubeletConfiguration{"podsPerCore": {Raw: []byte("4")}}
 	w := newWorld(t, account.Options{}, class)
-	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message, "podsPerCore has no effect") {
+	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message,
+		"podsPerCore has no effect") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 }
@@ -130,16 +140,19 @@ func TestTags(t *testing.T) {
 		"spec.tags has 45 tags and EC2 takes 50, of which the controller needs 6; remove 1": manyTags(45),
 		"spec.tags has 46 tags and EC2 takes 50, of which the controller needs 5; remove 1": named,
 		"keys that begin with aws: are AWS's own; rename aws:mine":                          {"aws:mine": "x"},
-		"has 129 characters and EC2 takes 128":                                              {strings.Repeat("k", 129): "x"},
-		"the value of team has 257 characters and EC2 takes 256":                            {"team": strings.Repeat("v", 257)},
-		"the controller sets kubernetes.io/cluster/lab itself":                              {"kubernetes.io/cluster/lab": "owned"},
-		"the controller sets tenon.sh/claims-2 itself":                                      {"tenon.sh/claims-2": "x"},
+		"has 129 characters and EC2 takes 128": {strings.Repeat("k",
+			129): "x"},
+		"the value of team has 257 characters and EC2 takes 256": {"team": strings.Repeat(
+			"v", 257)},
+		"the controller sets kubernetes.io/cluster/lab itself": {"kubernetes.io/cluster/lab": "owned"},
+		"the controller sets tenon.sh/claims-2 itself":         {"tenon.sh/claims-2": "x"},
 		"": {"team": strings.Repeat("v", 256), strings.Repeat("k", 128): ""},
 	} {
 		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tags })
 		class, _, _ := w.look()
 		c := condition(class, awsv1.ConditionTypeValidationSucceeded)
-		if want == "" && c.Status != metav1.ConditionTrue || want != "" && (c.Reason != "TagValidationFailed" || !strings.Contains(c.Message, want)) {
+		if want == "" && c.Status != metav1.ConditionTrue || want != "" && (c.Reason != "TagValidationFailed" ||
+			!strings.Contains(c.Message, want)) {
 			t.Errorf("ValidationSucceeded is %+v, want %q", c, want)
 		}
 	}
@@ -153,7 +166,8 @@ func manyTags(n int) map[string]string {
 	return out
 }
 
-// With so many tags that a launch has no room for its own, nodes are launched one by one. It works, and the user is told.
+// With so many tags that a launch has no room for its own, nodes are launched one by one. It works, and the user is
+// told.
 func TestTagsThatFillUp(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	named := manyTags(44)
@@ -165,7 +179,8 @@ func TestTagsThatFillUp(t *testing.T) {
 		w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = tc.tags })
 		c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded)
 		want := fmt.Sprintf("spec.tags has %d tags, which leaves no room to launch nodes together", len(tc.tags))
-		if (c.Message != "") != tc.doubt || tc.doubt && (!strings.Contains(c.Message, want) || !strings.Contains(c.Message, "keep to 41")) {
+		if (c.Message != "") != tc.doubt || tc.doubt && (!strings.Contains(c.Message, want) ||
+			!strings.Contains(c.Message, "keep to 41")) {
 			t.Errorf("with %d tags ValidationSucceeded is %+v", len(tc.tags), c)
 		}
 	}

@@ -105,13 +105,18 @@ func newWorld(t *testing.T, o account.Options, objects ...client.Object) *world 
 		})
 	}
 	w.ec2, w.iam = ec2.NewFromConfig(config), iam.NewFromConfig(config)
-	w.kube = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).WithStatusSubresource(&awsv1.EC2NodeClass{}).Build()
+	w.kube = fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(objects...).
+		WithStatusSubresource(&awsv1.EC2NodeClass{}).Build()
 	w.options = nodeclass.Options{
-		Client: w.kube, Events: w.events, Templates: w.ec2, Cluster: w.Cluster, ReservedCapacity: true, Now: w.clock.Now, Rehearser: w,
-		Network: network.New(network.Options{API: w.ec2, Now: w.clock.Now, VPC: func(context.Context) string { return w.Network.VPC }}),
+		Client: w.kube, Events: w.events, Templates: w.ec2, Cluster: w.Cluster, ReservedCapacity: true,
+		Now: w.clock.Now, Rehearser: w,
+		Network: network.New(network.Options{API: w.ec2, Now: w.clock.Now, VPC: func(context.Context) string {
+			return w.Network.VPC
+		}}),
 		Images: image.New(image.Options{EC2: w.ec2, SSM: ssm.NewFromConfig(config), Now: w.clock.Now,
 			Version: func(context.Context) (string, error) { return "1.33", nil }}),
-		Profiles: profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now}),
+		Profiles: profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(),
+			Now: w.clock.Now}),
 		CABundle: func(context.Context) (string, error) { return "Y2VydGlmaWNhdGU=", nil },
 	}
 	w.keeper = nodeclass.New(w.options)
@@ -137,19 +142,23 @@ func (w *world) Rehearse(_ context.Context, class *awsv1.EC2NodeClass) ([]nodecl
 	return []nodeclass.Call{
 		{Action: "ec2:CreateFleet", Run: func(ctx context.Context) error {
 			_, err := w.ec2.CreateFleet(ctx, &ec2.CreateFleetInput{DryRun: new(true), Type: ec2types.FleetTypeInstant,
-				TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(int32(1))},
+				TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(
+					int32(1))},
 				LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
 					LaunchTemplateName: new("none"), Version: new("$Latest")}}}})
 			return err
 		}},
 		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error {
-			_, err := w.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{DryRun: new(true), LaunchTemplateName: new("none"),
+			_, err := w.ec2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{DryRun: new(true),
+				LaunchTemplateName: new("none"),
 				LaunchTemplateData: &ec2types.RequestLaunchTemplateData{ImageId: &class.Status.AMIs[0].ID}})
 			return err
 		}},
 		{Action: "ec2:RunInstances", Run: func(ctx context.Context) error {
-			_, err := w.ec2.RunInstances(ctx, &ec2.RunInstancesInput{DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)),
-				ImageId: &class.Status.AMIs[0].ID, InstanceType: instanceTypeFor(&class.Status.AMIs[0]), SubnetId: &class.Status.Subnets[0].ID,
+			_, err := w.ec2.RunInstances(ctx, &ec2.RunInstancesInput{DryRun: new(true), MinCount: new(int32(1)),
+				MaxCount: new(int32(1)),
+				ImageId:  &class.Status.AMIs[0].ID, InstanceType: instanceTypeFor(&class.Status.AMIs[0]),
+				SubnetId:           &class.Status.Subnets[0].ID,
 				SecurityGroupIds:   []string{class.Status.SecurityGroups[0].ID},
 				IamInstanceProfile: &ec2types.IamInstanceProfileSpecification{Name: &class.Status.InstanceProfile}})
 			return err
@@ -184,9 +193,11 @@ func newClass() *awsv1.EC2NodeClass {
 // look reconciles the class once and returns it as it is then.
 func (w *world) look() (*awsv1.EC2NodeClass, ctrl.Result, error) {
 	w.t.Helper()
-	result, err := w.keeper.Reconcile(w.t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}})
+	result, err := w.keeper.Reconcile(w.t.Context(),
+		ctrl.Request{NamespacedName: types.NamespacedName{Name: "default"}})
 	class := &awsv1.EC2NodeClass{}
-	if getErr := w.kube.Get(w.t.Context(), client.ObjectKey{Name: "default"}, class); client.IgnoreNotFound(getErr) != nil {
+	if getErr := w.kube.Get(w.t.Context(), client.ObjectKey{Name: "default"},
+		class); client.IgnoreNotFound(getErr) != nil {
 		w.t.Fatal(getErr)
 	}
 	return class, result, err
@@ -233,10 +244,12 @@ func condition(class *awsv1.EC2NodeClass, name string) metav1.Condition {
 func claim(name string, annotations map[string]string, drifted bool) *v1.NodeClaim {
 	c := &v1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
-		Spec:       v1.NodeClaimSpec{NodeClassRef: &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}},
+		Spec: v1.NodeClaimSpec{NodeClassRef: &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind,
+			Name: "default"}},
 	}
 	if drifted {
-		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeDrifted, Status: metav1.ConditionTrue, Reason: "AMIDrift"}}
+		c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeDrifted, Status: metav1.ConditionTrue,
+			Reason: "AMIDrift"}}
 	}
 	return c
 }

@@ -20,7 +20,8 @@ import (
 
 // device is a disk of 20 GiB, changed.
 func device(change func(*awsv1.BlockDevice)) *awsv1.BlockDeviceMapping {
-	out := &awsv1.BlockDeviceMapping{DeviceName: new("/dev/xvda"), EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi"))}}
+	out := &awsv1.BlockDeviceMapping{DeviceName: new("/dev/xvda"),
+		EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi"))}}
 	change(out.EBS)
 	return out
 }
@@ -64,7 +65,8 @@ type deviceCase struct {
 
 func deviceCases() []deviceCase {
 	called := func(name string) *awsv1.BlockDeviceMapping {
-		return &awsv1.BlockDeviceMapping{DeviceName: &name, EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi"))}}
+		return &awsv1.BlockDeviceMapping{DeviceName: &name,
+			EBS: &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi"))}}
 	}
 	from := func(id string) *awsv1.BlockDeviceMapping {
 		return device(func(v *awsv1.BlockDevice) { v.SnapshotID = &id })
@@ -79,7 +81,8 @@ func deviceCases() []deviceCase {
 		{disk: called("banana"), want: `spec.blockDeviceMappings[0].deviceName is "banana"`},
 		{disk: from("snap-0123456789abcdef0")}, {disk: from("snap-01234567")},
 		{disk: from("hello"), want: `ebs.snapshotID is "hello"`},
-		{disk: volume("gp3", 0, 0)}, {disk: volume("gp3", 3000, 125)}, {disk: volume("gp3", 80000, 2000)}, {disk: volume("gp2", 0, 0)},
+		{disk: volume("gp3", 0, 0)}, {disk: volume("gp3", 3000, 125)}, {disk: volume("gp3", 80000, 2000)},
+		{disk: volume("gp2", 0, 0)},
 		{disk: volume("io1", 100, 0)}, {disk: volume("io2", 256000, 0)},
 		{disk: volume("io1", 0, 0), want: "ebs.iops is missing; volumes of type io1 need it"},
 		{disk: volume("io2", 0, 0), want: "ebs.iops is missing"},
@@ -91,16 +94,21 @@ func deviceCases() []deviceCase {
 		{disk: volume("gp3", 2999, 0), want: "ebs.iops is 2999; for volumes of type gp3 write 3000 to 80000"},
 		{disk: volume("gp3", 0, 100000), want: "ebs.throughput is 100000; for volumes of type gp3 write 125 to 2000"},
 		{disk: volume("gp3", 0, 2001), doubt: "ebs.throughput is 2001 and EC2 is known to take at most 2000"},
-		{disk: device(func(v *awsv1.BlockDevice) { v.IOPS, v.Throughput = new(int64(1)), new(int64(1)) })}, // the image's type holds
+		// the image's type holds
+		{disk: device(func(v *awsv1.BlockDevice) { v.IOPS, v.Throughput = new(int64(1)), new(int64(1)) })},
 		{disk: beside(sized("st1", "125Gi"))}, {disk: beside(sized("sc1", "125Gi"))},
-		{disk: sized("st1", "125Gi"), want: "spec.blockDeviceMappings[0].ebs.volumeType is st1, and EC2 boots from no such volume; write gp3 for /dev/xvda"},
+		{disk: sized("st1", "125Gi"), want: "spec.blockDeviceMappings[0].ebs.volumeType is st1, and EC2 boots from " +
+			"no such volume; write gp3 for /dev/xvda"},
 		{disk: sized("sc1", "125Gi"), want: "ebs.volumeType is sc1, and EC2 boots from no such volume"},
 		{disk: &awsv1.BlockDeviceMapping{DeviceName: new("/dev/sdb")}, doubt: "spec.blockDeviceMappings[0] has no ebs"},
 		{disk: sized("gp3", "64T")},
 		{disk: sized("st1", "100Gi"), want: "ebs.volumeSize in GiB is 100; for volumes of type st1 write 125 to 16384"},
 		{disk: sized("gp2", "20Ti"), doubt: "ebs.volumeSize in GiB is 20480"},
-		{disk: key(id, new(true))}, {disk: key("alias/nodes", new(true))}, {disk: key("arn:aws:kms:us-west-2:123456789012:key/"+id, new(true))},
-		{disk: key("arn:aws-cn:kms:cn-north-1:123456789012:key/"+id, new(true)), doubt: "spec.blockDeviceMappings[0].ebs.kmsKeyID is a key of cn-north-1, and volumes of this class are made in us-west-2"},
+		{disk: key(id, new(true))}, {disk: key("alias/nodes", new(true))},
+		{disk: key("arn:aws:kms:us-west-2:123456789012:key/"+id, new(true))},
+		{disk: key("arn:aws-cn:kms:cn-north-1:123456789012:key/"+id, new(true)),
+			doubt: "spec.blockDeviceMappings[0].ebs.kmsKeyID is a key of cn-north-1, and volumes of this class are " +
+				"made in us-west-2"},
 		{disk: key("mrk-1234abcd12ab34cd56ef1234567890ab", new(true))},
 		{disk: key("nokey", new(true)), want: `ebs.kmsKeyID is "nokey", which names no key`},
 		{disk: key(id, new(false)), want: "ebs.kmsKeyID is set but encrypted is false"},
@@ -108,7 +116,8 @@ func deviceCases() []deviceCase {
 	}
 }
 
-// A disk that EC2 would refuse makes the class not Ready, with the field and the fix; one that it may refuse is a warning.
+// A disk that EC2 would refuse makes the class not Ready, with the field and the fix; one that it may refuse is a
+// warning.
 func TestBlockDevices(t *testing.T) {
 	w := newWorld(t, account.Options{}, newClass())
 	for i, tc := range deviceCases() {
@@ -118,10 +127,12 @@ func TestBlockDevices(t *testing.T) {
 		c, lines := condition(class, awsv1.ConditionTypeValidationSucceeded), w.events.take()
 		switch {
 		case tc.want != "":
-			if c.Status != metav1.ConditionFalse || c.Reason != "InvalidBlockDeviceMappings" || !strings.Contains(c.Message, tc.want) {
+			if c.Status != metav1.ConditionFalse || c.Reason != "InvalidBlockDeviceMappings" ||
+				!strings.Contains(c.Message, tc.want) {
 				t.Errorf("%d: ValidationSucceeded is %+v, want %q", i, c, tc.want)
 			}
-		case c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, tc.doubt) || (tc.doubt == "") != (c.Message == ""):
+		case c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, tc.doubt) ||
+			(tc.doubt == "") != (c.Message == ""):
 			t.Errorf("%d: ValidationSucceeded is %+v, want True with %q", i, c, tc.doubt)
 		case tc.doubt != "" && !has(lines, "Warning DoubtfulSetting", tc.doubt):
 			t.Errorf("%d: events are %q, want %q", i, lines, tc.doubt)
@@ -130,7 +141,8 @@ func TestBlockDevices(t *testing.T) {
 	twice := []*awsv1.BlockDeviceMapping{sized("gp3", "20Gi"), sized("gp3", "20Gi")}
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.BlockDeviceMappings = twice })
 	class, _, _ := w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message, "spec.blockDeviceMappings[1].deviceName is /dev/xvda, as is that of spec.blockDeviceMappings[0]") {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message,
+		"spec.blockDeviceMappings[1].deviceName is /dev/xvda, as is that of spec.blockDeviceMappings[0]") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 }
@@ -143,7 +155,8 @@ func TestUserData(t *testing.T) {
 	w.options.Rehearser = nil
 	w.keeper = nodeclass.New(w.options)
 	got, _, _ := w.look()
-	if c := condition(got, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "InvalidUserData" || !strings.Contains(c.Message, "spec.userData begins like a NodeConfig") {
+	if c := condition(got, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse ||
+		c.Reason != "InvalidUserData" || !strings.Contains(c.Message, "spec.userData begins like a NodeConfig") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.UserData = new("echo hi") })
@@ -153,7 +166,8 @@ func TestUserData(t *testing.T) {
 	// Custom images may join by themselves.
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.AMIFamily, c.Spec.UserData = new(awsv1.AMIFamilyCustom), nil })
 	w.events.take()
-	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message, "spec.userData is empty") {
+	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message,
+		"spec.userData is empty") {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	if lines := w.events.take(); !has(lines, "Warning DoubtfulSetting", "spec.userData is empty") {
@@ -179,13 +193,16 @@ func TestBadTagsDoNotReachIAM(t *testing.T) {
 		class.Spec.Tags = tags
 		w := newWorld(t, account.Options{}, class)
 		got, _, _ := w.look()
-		if c := condition(got, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "TagValidationFailed" || !strings.Contains(c.Message, want) {
+		if c := condition(got, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse ||
+			c.Reason != "TagValidationFailed" || !strings.Contains(c.Message, want) {
 			t.Errorf("ValidationSucceeded is %+v, want %q", c, want)
 		}
-		if c := condition(got, awsv1.ConditionTypeInstanceProfileReady); c.Status != metav1.ConditionUnknown || c.Reason != "DependenciesNotReady" || !strings.Contains(c.Message, "spec.tags") {
+		if c := condition(got, awsv1.ConditionTypeInstanceProfileReady); c.Status != metav1.ConditionUnknown ||
+			c.Reason != "DependenciesNotReady" || !strings.Contains(c.Message, "spec.tags") {
 			t.Errorf("InstanceProfileReady is %+v", c)
 		}
-		for _, action := range []string{"iam:GetInstanceProfile", "iam:CreateInstanceProfile", "iam:AddRoleToInstanceProfile"} {
+		for _, action := range []string{"iam:GetInstanceProfile", "iam:CreateInstanceProfile",
+			"iam:AddRoleToInstanceProfile"} {
 			if n := w.Calls(action); n != 0 {
 				t.Errorf("%q: %s was called %d times", want, action, n)
 			}
@@ -203,7 +220,8 @@ func TestTagsThatOnlyIAMRefuses(t *testing.T) {
 	w.ready()
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"a<b>": "x"} })
 	w.events.take()
-	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message, `the key "a<b>" has characters that IAM refuses`) {
+	if c := condition(w.ready(), awsv1.ConditionTypeValidationSucceeded); !strings.Contains(c.Message,
+		`the key "a<b>" has characters that IAM refuses`) {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	if lines := w.events.take(); !has(lines, "Warning DoubtfulSetting", "a<b>") {
@@ -224,7 +242,8 @@ func TestNewProfileIsNoTrouble(t *testing.T) {
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 5*time.Second {
 			t.Errorf("the controller would log %v as an error; it looks again after %s", err, result.RequeueAfter)
 		}
-		if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "was just made; EC2 will know it in some seconds") {
+		if c := condition(class, v1.ConditionTypeReady); c.Status != metav1.ConditionUnknown ||
+			!strings.Contains(c.Message, "was just made; EC2 will know it in some seconds") {
 			t.Errorf("Ready is %+v", c)
 		}
 		if lines := w.events.take(); has(lines, "Warning") {
@@ -237,7 +256,8 @@ func TestNewProfileIsNoTrouble(t *testing.T) {
 	if err == nil {
 		t.Error("a delay that lasts is no error")
 	}
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse || c.Reason != "InstanceProfileNotFound" {
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionFalse ||
+		c.Reason != "InstanceProfileNotFound" {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	if lines := w.events.take(); !has(lines, "Warning InstanceProfileNotFound", "check that nothing deletes it") {
@@ -252,34 +272,42 @@ type slowIAM struct {
 	now   func() time.Time
 }
 
-func (s slowIAM) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
+func (s slowIAM) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput,
+	opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
 	if s.now().Before(s.until) {
-		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName + " cannot be found.")}
+		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName +
+			" cannot be found.")}
 	}
 	return s.API.GetInstanceProfile(ctx, in, opts...)
 }
 
-func (s slowIAM) AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput, opts ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error) {
+func (s slowIAM) AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput,
+	opts ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error) {
 	if s.now().Before(s.until) {
-		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName + " cannot be found.")}
+		return nil, &iamtypes.NoSuchEntityException{Message: new("Instance Profile " + *in.InstanceProfileName +
+			" cannot be found.")}
 	}
 	return s.API.AddRoleToInstanceProfile(ctx, in, opts...)
 }
 
-// IAM itself may take seconds until it knows the profile that it has just made. That is no error either, unless it lasts.
+// IAM itself may take seconds until it knows the profile that it has just made. That is no error either, unless it
+// lasts.
 func TestIAMMayTakeAMoment(t *testing.T) {
 	for _, tc := range []struct {
 		slow, wait time.Duration
 		want       metav1.ConditionStatus
-	}{{20 * time.Second, 30 * time.Second, metav1.ConditionTrue}, {10 * time.Minute, 3 * time.Minute, metav1.ConditionFalse}} {
+	}{{20 * time.Second, 30 * time.Second, metav1.ConditionTrue}, {10 * time.Minute, 3 * time.Minute,
+		metav1.ConditionFalse}} {
 		w := newWorld(t, account.Options{}, newClass())
 		slow := slowIAM{API: w.iam, until: w.clock.Now().Add(tc.slow), now: w.clock.Now}
-		w.options.Profiles = profile.New(profile.Options{API: slow, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now})
+		w.options.Profiles = profile.New(profile.Options{API: slow, Cluster: w.Cluster, Region: w.World.Region(),
+			Now: w.clock.Now})
 		w.keeper = nodeclass.New(w.options)
 		for range 2 {
 			class, result, err := w.look()
 			c := condition(class, awsv1.ConditionTypeInstanceProfileReady)
-			if err != nil || result.RequeueAfter <= 0 || c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, "was just made") {
+			if err != nil || result.RequeueAfter <= 0 || c.Status != metav1.ConditionUnknown ||
+				!strings.Contains(c.Message, "was just made") {
 				t.Errorf("%v, InstanceProfileReady is %+v", err, c)
 			}
 			if lines := w.events.take(); has(lines, "Warning") {
@@ -288,7 +316,8 @@ func TestIAMMayTakeAMoment(t *testing.T) {
 		}
 		w.clock.pass(tc.wait)
 		class, _, err := w.look()
-		if c := condition(class, awsv1.ConditionTypeInstanceProfileReady); c.Status != tc.want || (err != nil) != (tc.want == metav1.ConditionFalse) {
+		if c := condition(class, awsv1.ConditionTypeInstanceProfileReady); c.Status != tc.want ||
+			(err != nil) != (tc.want == metav1.ConditionFalse) {
 			t.Errorf("after %s: %v, InstanceProfileReady is %+v", tc.wait, err, c)
 		}
 	}
@@ -308,8 +337,10 @@ func TestDeletedProfileIsNotNew(t *testing.T) {
 	w.update(func(c *awsv1.EC2NodeClass) { c.Spec.DetailedMonitoring = new(true) }) // so that a launch is rehearsed
 	w.events.take()
 	class, _, _ := w.look()
-	want := "EC2 does not know the instance profile " + before.Status.InstanceProfile + " (yet); if somebody deleted it, it is made again"
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || c.Message != want {
+	want := "EC2 does not know the instance profile " + before.Status.InstanceProfile + " (yet); if somebody deleted " +
+		"it, it is made again"
+	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown ||
+		c.Message != want {
 		t.Errorf("ValidationSucceeded is %+v", c)
 	}
 	if lines := w.events.take(); !has(lines, "Warning InstanceProfileNotFound", want) {
@@ -332,11 +363,13 @@ func TestNewProfileAfterARestart(t *testing.T) {
 	}{{30 * time.Second, "was just made"}, {10 * time.Minute, "(yet); if somebody deleted it"}} {
 		w.look()
 		w.clock.pass(tc.after)
-		w.options.Profiles = profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(), Now: w.clock.Now})
+		w.options.Profiles = profile.New(profile.Options{API: w.iam, Cluster: w.Cluster, Region: w.World.Region(),
+			Now: w.clock.Now})
 		w.options.Rehearser = unknowing{w}
 		w.keeper = nodeclass.New(w.options)
 		class, _, _ := w.look()
-		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown || !strings.Contains(c.Message, tc.want) {
+		if c := condition(class, awsv1.ConditionTypeValidationSucceeded); c.Status != metav1.ConditionUnknown ||
+			!strings.Contains(c.Message, tc.want) {
 			t.Errorf("after %s ValidationSucceeded is %+v", tc.after, c)
 		}
 	}

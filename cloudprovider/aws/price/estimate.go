@@ -33,14 +33,18 @@ func (b *Book) Learn(shapes []Shape) {
 	b.revision++
 }
 
-// Estimate is what a type probably costs whose price is not known; false if there is nothing to go by, or if the price of the
-// kind is known to be none: what is not in the spot price history is not sold as spot. An estimate is the first of these:
+// Estimate is what a type probably costs whose price is not known; false if there is nothing to go by, or if the price
+// of the kind is known to be none: what is not in the spot price history is not sold as spot. An estimate is the first
+// of these:
 //
-//   - its price in us-east-1, times what types of the same kind cost here in proportion to there (half of such estimates are
+//   - its price in us-east-1, times what types of the same kind cost here in proportion to there (half of such
+//     estimates are
 //     within 0.1 %, nine of ten within 2 %);
 //   - the price of the sibling in its family that is nearest in size, in proportion to memory (exact for most);
-//   - the same of the nearest generation of its kind (half within 9 %, nine of ten within 26 %), unless it has accelerators;
-//   - a sum over vCPUs, memory, disks and the memory of accelerators, with the weights that fit the known prices best (half
+//   - the same of the nearest generation of its kind (half within 9 %, nine of ten within 26 %), unless it has
+//     accelerators;
+//   - a sum over vCPUs, memory, disks and the memory of accelerators, with the weights that fit the known prices best
+//     (half
 //     within 31 %, with accelerators 17 %).
 func (b *Book) Estimate(instanceType string, kind Kind) (float64, bool) {
 	b.mu.Lock()
@@ -77,7 +81,8 @@ func (b *Book) newEstimator() *estimator {
 	for name, p := range b.onDemand {
 		e.here[name] = p
 	}
-	if table, err := Embedded(referencePlace); err == nil { // The same file gave the region's table, so there is no error.
+	if table, err := Embedded(referencePlace); err == nil {
+		// The same file gave the region's table, so there is no error.
 		e.reference = table
 	}
 	all := map[string][]float64{}
@@ -144,8 +149,8 @@ func (e *estimator) byGeneration(name string) float64 {
 	})
 }
 
-// scaled is the price of the nearest type, in proportion to memory: the nearest by the distance that is given, then by its
-// accelerators, then by memory.
+// scaled is the price of the nearest type, in proportion to memory: the nearest by the distance that is given, then by
+// its accelerators, then by memory.
 func (e *estimator) scaled(name string, distance func(other string) (int, bool)) float64 {
 	s := e.shapes[name]
 	best, found := []float64{}, ""

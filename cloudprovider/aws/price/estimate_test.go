@@ -23,7 +23,8 @@ func shapes(t *testing.T) []price.Shape {
 	}
 	var out []price.Shape
 	for _, info := range infos {
-		s := price.Shape{Type: string(info.InstanceType), VCPUs: int64(*info.VCpuInfo.DefaultVCpus), MemoryMiB: *info.MemoryInfo.SizeInMiB}
+		s := price.Shape{Type: string(info.InstanceType), VCPUs: int64(*info.VCpuInfo.DefaultVCpus),
+			MemoryMiB: *info.MemoryInfo.SizeInMiB}
 		if info.InstanceStorageInfo != nil {
 			s.DiskGB = *info.InstanceStorageInfo.TotalSizeInGB
 		}
@@ -47,7 +48,8 @@ func bookOf(t *testing.T, region string) *price.Book {
 	return b
 }
 
-// TestEveryTypeHasAPrice: without the Pricing API, nothing that is sold in a region is without a price, known or estimated.
+// TestEveryTypeHasAPrice: without the Pricing API, nothing that is sold in a region is without a price, known or
+// estimated.
 func TestEveryTypeHasAPrice(t *testing.T) {
 	all := shapes(t)
 	for _, place := range append(price.Places(), "mars-north-1") {
@@ -93,15 +95,19 @@ func TestEstimatesAreNear(t *testing.T) {
 	byReference.check(t, "by the price in us-east-1", 0.01, 0.10)
 }
 
-// TestEstimateSteps: of a size, of a generation and of a machine that is like no other, in a region without built-in prices.
+// TestEstimateSteps: of a size, of a generation and of a machine that is like no other, in a region without built-in
+// prices.
 func TestEstimateSteps(t *testing.T) {
 	b := bookOf(t, "mars-north-1")
 	list := []price.Shape{
-		{Type: "zz1.large", VCPUs: 2, MemoryMiB: 8192}, {Type: "zz1.8xlarge", VCPUs: 32, MemoryMiB: 131072}, {Type: "zz1.4xlarge", VCPUs: 16, MemoryMiB: 65536},
+		{Type: "zz1.large", VCPUs: 2, MemoryMiB: 8192}, {Type: "zz1.8xlarge", VCPUs: 32, MemoryMiB: 131072},
+		{Type: "zz1.4xlarge", VCPUs: 16, MemoryMiB: 65536},
 		{Type: "zz2.large", VCPUs: 2, MemoryMiB: 8192}, {Type: "zx2.large", VCPUs: 2, MemoryMiB: 16384},
 		{Type: "q1.large", VCPUs: 4, MemoryMiB: 24576},
-		{Type: "ga1.large", VCPUs: 2, MemoryMiB: 8192, AcceleratorMiB: 1000}, {Type: "gb1.large", VCPUs: 4, MemoryMiB: 8192, AcceleratorMiB: 1000},
-		{Type: "gc1.large", VCPUs: 2, MemoryMiB: 8192, DiskGB: 100, AcceleratorMiB: 1000}, {Type: "gd1.large", VCPUs: 4, MemoryMiB: 16384, AcceleratorMiB: 4000},
+		{Type: "ga1.large", VCPUs: 2, MemoryMiB: 8192, AcceleratorMiB: 1000}, {Type: "gb1.large", VCPUs: 4,
+			MemoryMiB: 8192, AcceleratorMiB: 1000},
+		{Type: "gc1.large", VCPUs: 2, MemoryMiB: 8192, DiskGB: 100, AcceleratorMiB: 1000}, {Type: "gd1.large", VCPUs: 4,
+			MemoryMiB: 16384, AcceleratorMiB: 4000},
 		{Type: "ge1.large", VCPUs: 2, MemoryMiB: 8192, AcceleratorMiB: 2000},
 	}
 	b.Learn(list)
@@ -110,7 +116,8 @@ func TestEstimateSteps(t *testing.T) {
 	}
 	priced := &products{pages: map[string][][]string{shared: {{
 		item("zz1.large", "USD", "0.1"), item("zz1.8xlarge", "USD", "1.8"), item("zx2.large", "USD", "0.18"),
-		item("ga1.large", "USD", "1.1"), item("gb1.large", "USD", "1.15"), item("gc1.large", "USD", "1.11"), item("gd1.large", "USD", "4.2"),
+		item("ga1.large", "USD", "1.1"), item("gb1.large", "USD", "1.15"), item("gc1.large", "USD", "1.11"),
+		item("gd1.large", "USD", "4.2"),
 	}}}}
 	before := b.Revision()
 	if err := b.RefreshOnDemand(t.Context(), priced); err != nil || b.Revision() == before {
@@ -138,7 +145,8 @@ func TestNoEstimateOfWhatIsNotSold(t *testing.T) {
 	b := bookOf(t, "us-west-2")
 	b.Learn(shapes(t))
 	if err := b.RefreshSpot(t.Context(), &history{prices: []ec2types.SpotPrice{
-		{InstanceType: "m5.large", AvailabilityZone: aws.String("us-west-2a"), SpotPrice: aws.String("0.04"), Timestamp: aws.Time(time.Now())},
+		{InstanceType: "m5.large", AvailabilityZone: aws.String("us-west-2a"), SpotPrice: aws.String("0.04"),
+			Timestamp: aws.Time(time.Now())},
 	}}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +167,8 @@ func (d deviations) check(t *testing.T, what string, half, nine float64) {
 	}
 	slices.Sort(d)
 	if m, n := d[len(d)/2], d[len(d)*9/10]; m > half || n > nine {
-		t.Errorf("%s: half are off by more than %.3f, one of ten by more than %.3f; want %.3f and %.3f", what, m, n, half, nine)
+		t.Errorf("%s: half are off by more than %.3f, one of ten by more than %.3f; want %.3f and %.3f", what, m, n,
+			half, nine)
 	}
 	t.Logf("%s: %d prices, half within %.4f, nine of ten within %.4f", what, len(d), d[len(d)/2], d[len(d)*9/10])
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// fit finds what a vCPU, a MiB of memory, a GB of disk and a MiB of an accelerator's memory cost: the weights with the least sum
-// of squares of relative errors over the known prices. A part that would have a negative weight gets none, and the others
-// are found again.
+// fit finds what a vCPU, a MiB of memory, a GB of disk and a MiB of an accelerator's memory cost: the weights with the
+// least sum of squares of relative errors over the known prices. A part that would have a negative weight gets none,
+// and the others are found again.
 func (e *estimator) fit(accelerated bool) []float64 {
 	var rows [][]float64
 	for _, name := range slices.Sorted(maps.Keys(e.shapes)) {
@@ -36,8 +36,8 @@ func (e *estimator) fit(accelerated bool) []float64 {
 	}
 }
 
-// leastSquares finds the weights of the parts in use with which the rows come nearest to one, by the normal equations. The
-// parts that are not in use weigh nothing; likewise those that the rows say nothing of.
+// leastSquares finds the weights of the parts in use with which the rows come nearest to one, by the normal equations.
+// The parts that are not in use weigh nothing; likewise those that the rows say nothing of.
 func leastSquares(rows [][]float64, use []int) []float64 {
 	n := len(use)
 	matrix := make([][]float64, n) // the last column is the right side
@@ -60,8 +60,8 @@ func leastSquares(rows [][]float64, use []int) []float64 {
 	return weights
 }
 
-// eliminate brings the matrix to diagonal form, by Gauss and Jordan. It is symmetric and positive, so no rows need to change
-// places; one that is all zeros stays so.
+// eliminate brings the matrix to diagonal form, by Gauss and Jordan. It is symmetric and positive, so no rows need to
+// change places; one that is all zeros stays so.
 func eliminate(matrix [][]float64) {
 	for i := range matrix {
 		if math.Abs(matrix[i][i]) < 1e-12 {

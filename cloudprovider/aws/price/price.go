@@ -2,8 +2,8 @@
 //
 // Three sources, each better than the one before: the table embedded in the product (every region, so that planning
 // works from the first second and in networks that can't reach the Pricing API), the Pricing API for on-demand prices,
-// and the spot price history for spot prices of each zone. Book holds the best that is known and says how old it is. For a
-// type that is in none of them it has an estimate.
+// and the spot price history for spot prices of each zone. Book holds the best that is known and says how old it is.
+// For a type that is in none of them it has an estimate.
 //
 // It belongs to the AWS provider, an edge. It calls AWS only when told to refresh and keeps nothing but prices.
 package price
@@ -36,7 +36,8 @@ type Book struct {
 	spot     map[string]map[string]float64 // type -> zone -> price; nil until the history was read
 	asked    map[Kind]time.Time            // when the source was last read in full
 	revision uint64
-	// shapes are the types that are sold; estimator compares them, and is nil until it is asked or if something has changed.
+	// shapes are the types that are sold; estimator compares them, and is nil until it is asked or if something has
+	// changed.
 	shapes    []Shape
 	estimator *estimator
 }

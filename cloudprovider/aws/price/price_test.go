@@ -38,7 +38,8 @@ type products struct {
 	calls []map[string]string
 }
 
-func (p *products) GetProducts(_ context.Context, in *pricing.GetProductsInput, _ ...func(*pricing.Options)) (*pricing.GetProductsOutput, error) {
+func (p *products) GetProducts(_ context.Context, in *pricing.GetProductsInput,
+	_ ...func(*pricing.Options)) (*pricing.GetProductsOutput, error) {
 	asked := map[string]string{}
 	for _, f := range in.Filters {
 		asked[aws.ToString(f.Field)] = aws.ToString(f.Value)
@@ -117,7 +118,8 @@ func TestRefreshOnDemand(t *testing.T) {
 	b, c := book(t)
 	api := &products{pages: map[string][][]string{
 		shared: {
-			{item("m5.large", "USD", "0.1000000000"), item("m5.xlarge", "USD", "0.0000000000"), "not JSON", item("", "USD", "1")},
+			{item("m5.large", "USD", "0.1000000000"), item("m5.xlarge", "USD", "0.0000000000"), "not JSON",
+				item("", "USD", "1")},
 			{item("new9.large", "USD", "0.3"), item("new9.large", "USD", "0.2"), item("yuan.large", "CNY", "0.3")},
 		},
 		metal:     {{item("m5.metal", "USD", "5")}},
@@ -127,7 +129,8 @@ func TestRefreshOnDemand(t *testing.T) {
 	if err := b.RefreshOnDemand(context.Background(), api); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]float64{"m5.large": 0.1, "new9.large": 0.3, "m5.metal": 5, "z9.metal": 7, "m5.xlarge": 0.192} {
+	for name, want := range map[string]float64{"m5.large": 0.1, "new9.large": 0.3, "m5.metal": 5, "z9.metal": 7,
+		"m5.xlarge": 0.192} {
 		if p, ok := b.OnDemand(name, "us-west-2a"); !ok || p != want {
 			t.Errorf("%s costs %v, %v; want %v", name, p, ok, want)
 		}
@@ -139,7 +142,8 @@ func TestRefreshOnDemand(t *testing.T) {
 		t.Errorf("revision %d, live %v, age %v", b.Revision(), b.Live(price.OnDemand), b.Age(price.OnDemand))
 	}
 	asked := api.calls[0]
-	for field, want := range map[string]string{"regionCode": "us-west-2", "operatingSystem": "Linux", "tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA", "marketoption": "OnDemand"} {
+	for field, want := range map[string]string{"regionCode": "us-west-2", "operatingSystem": "Linux",
+		"tenancy": "Shared", "capacitystatus": "Used", "preInstalledSw": "NA", "marketoption": "OnDemand"} {
 		if asked[field] != want {
 			t.Errorf("asked for %s=%q, want %q", field, asked[field], want)
 		}
@@ -147,7 +151,8 @@ func TestRefreshOnDemand(t *testing.T) {
 
 	c.Time = c.Add(time.Hour)
 	before = b.Revision()
-	if err := b.RefreshOnDemand(context.Background(), api); err != nil || b.Revision() != before || b.Age(price.OnDemand) != 0 {
+	if err := b.RefreshOnDemand(context.Background(), api); err != nil || b.Revision() != before ||
+		b.Age(price.OnDemand) != 0 {
 		t.Errorf("the same prices again: %v, revision %d after %d", err, b.Revision(), before)
 	}
 }
@@ -161,7 +166,8 @@ func TestFailuresKeepWhatIsKnown(t *testing.T) {
 	c.Time = c.Add(2 * time.Hour)
 	denied := errors.New("AccessDeniedException")
 	before := b.Revision()
-	if err := b.RefreshOnDemand(context.Background(), &products{err: denied}); !errors.Is(err, denied) || !strings.Contains(err.Error(), "2h0m0s ago") {
+	if err := b.RefreshOnDemand(context.Background(), &products{err: denied}); !errors.Is(err, denied) ||
+		!strings.Contains(err.Error(), "2h0m0s ago") {
 		t.Errorf("error %v; want the cause, and how old the prices are", err)
 	}
 	if err := b.RefreshOnDemand(context.Background(), &products{}); err == nil {
@@ -173,7 +179,8 @@ func TestFailuresKeepWhatIsKnown(t *testing.T) {
 	if err := b.RefreshSpot(context.Background(), &history{}); err == nil {
 		t.Error("an empty history is no error")
 	}
-	if p, _ := b.OnDemand("m5.large", "us-west-2a"); p != 0.1 || b.Revision() != before || b.Age(price.OnDemand) != 2*time.Hour || b.Live(price.Spot) {
+	if p, _ := b.OnDemand("m5.large", "us-west-2a"); p != 0.1 || b.Revision() != before ||
+		b.Age(price.OnDemand) != 2*time.Hour || b.Live(price.Spot) {
 		t.Errorf("after failures: price %v, revision %d, age %v", p, b.Revision(), b.Age(price.OnDemand))
 	}
 	if _, ok := b.Spot("m5.large", "us-west-2a"); !ok {
@@ -188,7 +195,8 @@ type history struct {
 	calls  []*ec2.DescribeSpotPriceHistoryInput
 }
 
-func (h *history) DescribeSpotPriceHistory(_ context.Context, in *ec2.DescribeSpotPriceHistoryInput, _ ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
+func (h *history) DescribeSpotPriceHistory(_ context.Context, in *ec2.DescribeSpotPriceHistoryInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error) {
 	h.calls = append(h.calls, in)
 	if h.err != nil {
 		return nil, h.err
@@ -203,7 +211,8 @@ func (h *history) DescribeSpotPriceHistory(_ context.Context, in *ec2.DescribeSp
 }
 
 func spotPrice(name, zone, dollars string, at time.Time) ec2types.SpotPrice {
-	return ec2types.SpotPrice{InstanceType: ec2types.InstanceType(name), AvailabilityZone: &zone, SpotPrice: &dollars, Timestamp: &at}
+	return ec2types.SpotPrice{InstanceType: ec2types.InstanceType(name), AvailabilityZone: &zone, SpotPrice: &dollars,
+		Timestamp: &at}
 }
 
 func TestRefreshSpot(t *testing.T) {
@@ -230,12 +239,14 @@ func TestRefreshSpot(t *testing.T) {
 			t.Errorf("%s in %s costs %v, %v; want %v", want.name, want.zone, p, ok, want.price)
 		}
 	}
-	for _, none := range [][2]string{{"m5.large", "us-west-2c"}, {"c5.large", "us-west-2a"}, {"r5.large", "us-west-2a"}} {
+	for _, none := range [][2]string{{"m5.large", "us-west-2c"}, {"c5.large", "us-west-2a"},
+		{"r5.large", "us-west-2a"}} {
 		if p, ok := b.Spot(none[0], none[1]); ok {
 			t.Errorf("%s in %s costs %v, but the history has no price", none[0], none[1], p)
 		}
 	}
-	if len(api.calls) != 3 || !aws.ToTime(api.calls[0].StartTime).Equal(c.Time) || len(api.calls[0].ProductDescriptions) != 2 {
+	if len(api.calls) != 3 || !aws.ToTime(api.calls[0].StartTime).Equal(c.Time) ||
+		len(api.calls[0].ProductDescriptions) != 2 {
 		t.Errorf("%d calls, the first %+v; want three pages from now on", len(api.calls), api.calls[0])
 	}
 	if b.Revision() == before || b.Age(price.Spot) != 0 || !b.Live(price.Spot) {
@@ -250,7 +261,8 @@ func TestRefreshSpot(t *testing.T) {
 func TestEndpointRegion(t *testing.T) {
 	for region, want := range map[string]string{
 		"us-west-2": "us-east-1", "sa-east-1": "us-east-1", "us-gov-west-1": "us-east-1", "eu-west-1": "eu-central-1",
-		"ap-southeast-2": "ap-south-1", "cn-north-1": "cn-northwest-1", "me-south-1": "ap-south-1", "af-south-1": "eu-central-1",
+		"ap-southeast-2": "ap-south-1", "cn-north-1": "cn-northwest-1", "me-south-1": "ap-south-1",
+		"af-south-1": "eu-central-1",
 	} {
 		if got := price.EndpointRegion(region); got != want {
 			t.Errorf("the prices of %s are asked in %s, want %s", region, got, want)

@@ -20,12 +20,14 @@ import (
 
 // PricingAPI is what RefreshOnDemand asks; *pricing.Client is one.
 type PricingAPI interface {
-	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput, error)
+	GetProducts(context.Context, *pricing.GetProductsInput, ...func(*pricing.Options)) (*pricing.GetProductsOutput,
+		error)
 }
 
 // EC2API is what RefreshSpot asks; *ec2.Client is one.
 type EC2API interface {
-	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput, ...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
+	DescribeSpotPriceHistory(context.Context, *ec2.DescribeSpotPriceHistoryInput,
+		...func(*ec2.Options)) (*ec2.DescribeSpotPriceHistoryOutput, error)
 }
 
 // errNothing is an answer without a price: a source that has nothing to say is treated like one that doesn't answer,
@@ -57,8 +59,8 @@ func (b *Book) RefreshOnDemand(ctx context.Context, api PricingAPI) error {
 // product is a part of the price list.
 type product struct{ family, tenancy string }
 
-// products are the parts to read, the best first. Bare metal has a product family of its own. Its instances pay the price
-// of the default tenancy; only where the list has none is it that of the dedicated one.
+// products are the parts to read, the best first. Bare metal has a product family of its own. Its instances pay the
+// price of the default tenancy; only where the list has none is it that of the dedicated one.
 func products() []product {
 	return []product{
 		{"Compute Instance", "Shared"},
@@ -91,8 +93,8 @@ func (b *Book) readProducts(ctx context.Context, api PricingAPI, p product) (map
 		for _, text := range page.PriceList {
 			name, price, ok := readProduct(text, currency(b.region))
 			if ok && price > found[name] {
-				// Where the list has a type twice, the dearer entry is believed: thinking a node too dear costs less than
-				// thinking it too cheap.
+				// Where the list has a type twice, the dearer entry is believed: thinking a node too dear costs less
+				// than thinking it too cheap.
 				found[name] = price
 			}
 		}
@@ -102,8 +104,10 @@ func (b *Book) readProducts(ctx context.Context, api PricingAPI, p product) (map
 
 func filters(terms map[string]string) []pricingtypes.Filter {
 	out := make([]pricingtypes.Filter, 0, len(terms))
-	for _, field := range []string{"regionCode", "serviceCode", "productFamily", "tenancy", "operatingSystem", "preInstalledSw", "capacitystatus", "marketoption"} {
-		out = append(out, pricingtypes.Filter{Field: aws.String(field), Type: pricingtypes.FilterTypeTermMatch, Value: aws.String(terms[field])})
+	for _, field := range []string{"regionCode", "serviceCode", "productFamily", "tenancy", "operatingSystem",
+		"preInstalledSw", "capacitystatus", "marketoption"} {
+		out = append(out, pricingtypes.Filter{Field: aws.String(field), Type: pricingtypes.FilterTypeTermMatch,
+			Value: aws.String(terms[field])})
 	}
 	return out
 }

@@ -23,8 +23,8 @@ func NewCollector(k *Keeper, now func() time.Time) *Collector {
 	return &Collector{keeper: k, now: now, idle: map[string]time.Time{}}
 }
 
-// Collect removes the profiles that inUse has said no to for an hour, and returns their names. One that can't be removed
-// does not keep the others.
+// Collect removes the profiles that inUse has said no to for an hour, and returns their names. One that can't be
+// removed does not keep the others.
 func (c *Collector) Collect(ctx context.Context, inUse func(Profile) bool) ([]string, error) {
 	profiles, err := c.keeper.List(ctx)
 	if err != nil {

@@ -3,13 +3,13 @@
 //
 // A profile belongs to one class and one role. Its name follows from both, from the class's generation and from the
 // profile that it comes after: asking for it twice, or again after a crash, is the same act, and yet no name is used
-// again, because EC2 remembers for minutes what a name stood for. Its path names region, cluster and class, so that what
-// nobody needs can be found:
+// again, because EC2 remembers for minutes what a name stood for. Its path names region, cluster and class, so that
+// what nobody needs can be found:
 //
 //	/karpenter/{region}/{cluster}/{uid of the class}/
 //
-// A class that changes its role gets another profile; the first stays until no node uses it. What the package knows is in
-// IAM, except for which profiles it has seen to be in order lately.
+// A class that changes its role gets another profile; the first stays until no node uses it. What the package knows is
+// in IAM, except for which profiles it has seen to be in order lately.
 package profile
 
 import (
@@ -31,12 +31,18 @@ import (
 
 // API is what is asked of IAM.
 type API interface {
-	GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
-	ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput, opts ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
-	CreateInstanceProfile(ctx context.Context, in *iam.CreateInstanceProfileInput, opts ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
-	AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput, opts ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error)
-	RemoveRoleFromInstanceProfile(ctx context.Context, in *iam.RemoveRoleFromInstanceProfileInput, opts ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
-	DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput, opts ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error)
+	GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput,
+		opts ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+	ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput,
+		opts ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error)
+	CreateInstanceProfile(ctx context.Context, in *iam.CreateInstanceProfileInput,
+		opts ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error)
+	AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput,
+		opts ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error)
+	RemoveRoleFromInstanceProfile(ctx context.Context, in *iam.RemoveRoleFromInstanceProfileInput,
+		opts ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error)
+	DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput,
+		opts ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error)
 }
 
 // trust is how long a profile that was in order is not looked at again.
@@ -46,8 +52,8 @@ const trust = 15 * time.Minute
 type Options struct {
 	API             API
 	Cluster, Region string
-	// Default is the profile of classes that name neither a profile nor a role; empty for none. Only classes of older versions of the API
-	// may be like that.
+	// Default is the profile of classes that name neither a profile nor a role; empty for none. Only classes of older
+	// versions of the API may be like that.
 	Default string
 	// Now tells the time.
 	Now func() time.Time
@@ -69,7 +75,8 @@ type Keeper struct {
 
 // New returns a Keeper that has looked at nothing yet.
 func New(o Options) *Keeper {
-	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, fallback: o.Default, now: o.Now, sound: map[[2]string]time.Time{}, made: map[string]time.Time{}}
+	return &Keeper{api: o.API, cluster: o.Cluster, region: o.Region, fallback: o.Default, now: o.Now,
+		sound: map[[2]string]time.Time{}, made: map[string]time.Time{}}
 }
 
 // Ensure returns the name of the instance profile of the class: the one that it names, or one for its role, which is
@@ -107,13 +114,15 @@ func (k *Keeper) Ensure(ctx context.Context, class *awsv1.EC2NodeClass) (string,
 }
 
 // errNoProfile is what a class lacks without which its nodes can't join.
-var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the controller --aws-default-instance-profile")
+var errNoProfile = errors.New("spec.role and spec.instanceProfile are both empty; give one of them, or give the " +
+	"controller --aws-default-instance-profile")
 
 // unsaidRole is the role that the conversion from v1beta1 writes into a class that names neither role nor profile. The
 // variable in it can't be part of a role's name.
 const unsaidRole = awsv1.DefaultRolePrefix + awsv1.ClusterNameVariable
 
-// named is the profile that the class names, or the default if it leaves the choice to us; empty if one is made for its role.
+// named is the profile that the class names, or the default if it leaves the choice to us; empty if one is made for its
+// role.
 func (k *Keeper) named(class *awsv1.EC2NodeClass) string {
 	switch {
 	case class.Spec.InstanceProfile != nil:
@@ -162,7 +171,8 @@ func (k *Keeper) make(ctx context.Context, class *awsv1.EC2NodeClass, name, role
 			return err
 		}
 	}
-	_, err = k.api.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role})
+	_, err = k.api.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name,
+		RoleName: &role})
 	err = fault.Explain(fmt.Sprintf("giving the instance profile %s the role %s of spec.role", name, role), err)
 	// IAM has the same code for a profile that it does not see yet, which is a matter of seconds.
 	if fault.Code(err) == "NoSuchEntity" && strings.Contains(err.Error(), "role with name") {
@@ -199,7 +209,8 @@ type NoRoleError struct {
 }
 
 func (e *NoRoleError) Error() string {
-	return fmt.Sprintf("no IAM role is named %s (iam:AddRoleToInstanceProfile: NoSuchEntity); create the role, or change spec.role", e.Role)
+	return fmt.Sprintf("no IAM role is named %s (iam:AddRoleToInstanceProfile: NoSuchEntity); create the role, or "+
+		"change spec.role", e.Role)
 }
 
 func (e *NoRoleError) Unwrap() error { return e.Cause }
@@ -244,7 +255,8 @@ func roleName(role string) string {
 
 // nameFor is what the profile of the class for the role is called.
 func (k *Keeper) nameFor(class *awsv1.EC2NodeClass, role string) (string, error) {
-	parts := []string{k.region, string(class.UID), role, strconv.FormatInt(class.Generation, 10), class.Status.InstanceProfile}
+	parts := []string{k.region, string(class.UID), role, strconv.FormatInt(class.Generation, 10),
+		class.Status.InstanceProfile}
 	hash, err := hashstructure.Hash(parts, hashstructure.FormatV2, nil)
 	if err != nil {
 		return "", fmt.Errorf("naming the instance profile of EC2NodeClass %s: %w", class.Name, err)
@@ -252,8 +264,8 @@ func (k *Keeper) nameFor(class *awsv1.EC2NodeClass, role string) (string, error)
 	return fmt.Sprintf("%s_%d", k.cluster, hash), nil
 }
 
-// Managed tells whether profiles were made for the class, so that there may be some to remove. Of a class that was always
-// given a profile by name nothing is asked of IAM, which many private networks can't reach.
+// Managed tells whether profiles were made for the class, so that there may be some to remove. Of a class that was
+// always given a profile by name nothing is asked of IAM, which many private networks can't reach.
 func (k *Keeper) Managed(class *awsv1.EC2NodeClass) bool {
 	if k.named(class) == "" || class.Annotations[MadeAnnotationKey] != "" {
 		return true

@@ -57,7 +57,8 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w := &world{clock: c, faults: faults.New(faults.Options{Clock: c}), Service: simiam.New(simiam.Options{Clock: c, Account: "123456789012"})}
+	w := &world{clock: c, faults: faults.New(faults.Options{Clock: c}),
+		Service: simiam.New(simiam.Options{Clock: c, Account: "123456789012"})}
 	server, err := ec2sim.New(ec2sim.Options{
 		Config:   cloud.Config{Clock: c, Types: []ec2types.InstanceTypeInfo{{InstanceType: "m5.large"}}},
 		Services: []wire.Service{w.Service}, Gates: []wire.Gate{w.faults},
@@ -69,7 +70,8 @@ func newWorld(t *testing.T) *world {
 	http := httptest.NewServer(server)
 	t.Cleanup(http.Close)
 	w.api = iam.NewFromConfig(aws.Config{
-		Region: "us-west-2", BaseEndpoint: &http.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST", "secret", ""),
+		Region: "us-west-2", BaseEndpoint: &http.URL, Credentials: credentials.NewStaticCredentialsProvider("AKIATEST",
+			"secret", ""),
 		Retryer: func() aws.Retryer {
 			// A connection that breaks on a busy machine is no part of the story.
 			return retry.NewStandard(func(o *retry.StandardOptions) {
@@ -86,7 +88,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) calls(action string) int { return w.server.Calls()["iam:"+action] }
 
 func class(role string) *awsv1.EC2NodeClass {
-	return &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-1"}, Spec: awsv1.EC2NodeClassSpec{Role: role, Tags: map[string]string{"team": "blue"}}}
+	return &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-1"},
+		Spec: awsv1.EC2NodeClassSpec{Role: role, Tags: map[string]string{"team": "blue"}}}
 }
 
 func (w *world) ensure(t *testing.T, c *awsv1.EC2NodeClass) string {
@@ -103,10 +106,12 @@ func TestEnsureMakesOne(t *testing.T) {
 	w := newWorld(t)
 	name := w.ensure(t, class("some/path/nodes"))
 	all := w.Profiles()
-	if len(all) != 1 || all[0].Name != name || all[0].Role != "nodes" || all[0].Path != "/karpenter/us-west-2/lab/uid-1/" || !strings.HasPrefix(name, "lab_") {
+	if len(all) != 1 || all[0].Name != name || all[0].Role != "nodes" ||
+		all[0].Path != "/karpenter/us-west-2/lab/uid-1/" || !strings.HasPrefix(name, "lab_") {
 		t.Fatalf("profiles are %+v, want %s", all, name)
 	}
-	for key, value := range map[string]string{"team": "blue", "kubernetes.io/cluster/lab": "owned", "eks:eks-cluster-name": "lab",
+	for key, value := range map[string]string{"team": "blue", "kubernetes.io/cluster/lab": "owned",
+		"eks:eks-cluster-name":           "lab",
 		"karpenter.k8s.aws/ec2nodeclass": "default", "topology.kubernetes.io/region": "us-west-2"} {
 		if all[0].Tags[key] != value {
 			t.Errorf("tag %s is %q, want %q", key, all[0].Tags[key], value)
@@ -117,10 +122,12 @@ func TestEnsureMakesOne(t *testing.T) {
 // A class of an older version of the API may name nothing.
 func TestClassesThatNameNothing(t *testing.T) {
 	w := newWorld(t)
-	if _, err := w.keeper.Ensure(t.Context(), class("")); err == nil || !strings.Contains(err.Error(), "--aws-default-instance-profile") {
+	if _, err := w.keeper.Ensure(t.Context(), class("")); err == nil || !strings.Contains(err.Error(),
+		"--aws-default-instance-profile") {
 		t.Errorf("without a default: %v", err)
 	}
-	given := profile.New(profile.Options{API: w.api, Cluster: "lab", Region: "us-west-2", Default: "shared", Now: w.clock.Now})
+	given := profile.New(profile.Options{API: w.api, Cluster: "lab", Region: "us-west-2", Default: "shared",
+		Now: w.clock.Now})
 	if name, err := given.Ensure(t.Context(), class("")); err != nil || name != "shared" {
 		t.Errorf("with a default: %s, %v", name, err)
 	}
@@ -159,7 +166,8 @@ func TestEnsureTwiceIsOnce(t *testing.T) {
 // A crash between the two calls leaves a profile without a role.
 func TestEnsureFinishesWhatWasBegun(t *testing.T) {
 	w := newWorld(t)
-	w.faults.Add(faults.Fault{Service: "iam", Action: "AddRoleToInstanceProfile", Code: "ServiceFailure", Status: 500, Times: 1})
+	w.faults.Add(faults.Fault{Service: "iam", Action: "AddRoleToInstanceProfile", Code: "ServiceFailure",
+		Status: 500, Times: 1})
 	c := class("nodes")
 	if _, err := w.keeper.Ensure(t.Context(), c); err == nil {
 		t.Fatal("no error though the role was not added")
@@ -232,15 +240,18 @@ func TestEnsureMakesAgainWhatWasDeleted(t *testing.T) {
 func TestNamedProfileNeedsNoIAM(t *testing.T) {
 	w := newWorld(t)
 	w.faults.Add(faults.Fault{Service: "iam", Code: "ServiceFailure", Status: 503})
-	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-1"}, Spec: awsv1.EC2NodeClassSpec{InstanceProfile: new("mine")}}
+	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "uid-1"},
+		Spec: awsv1.EC2NodeClassSpec{InstanceProfile: new("mine")}}
 	w.ensure(t, c)
 	if err := w.keeper.DeleteAll(t.Context(), c); err != nil || w.keeper.Managed(c) {
 		t.Errorf("deleting asks IAM: %v", err)
 	}
 	for what, change := range map[string]func(*awsv1.EC2NodeClass){
-		"a role":            func(c *awsv1.EC2NodeClass) { c.Spec.InstanceProfile, c.Spec.Role = nil, "nodes" },
-		"a made profile":    func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "lab_1" },
-		"a note about them": func(c *awsv1.EC2NodeClass) { c.Annotations = map[string]string{profile.MadeAnnotationKey: "true"} },
+		"a role":         func(c *awsv1.EC2NodeClass) { c.Spec.InstanceProfile, c.Spec.Role = nil, "nodes" },
+		"a made profile": func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "lab_1" },
+		"a note about them": func(c *awsv1.EC2NodeClass) {
+			c.Annotations = map[string]string{profile.MadeAnnotationKey: "true"}
+		},
 	} {
 		other := c.DeepCopy()
 		change(other)
@@ -253,7 +264,8 @@ func TestNamedProfileNeedsNoIAM(t *testing.T) {
 // What an older Karpenter made may be out of our reach. It stays, and is told; it does not hold up the class.
 func TestProfileOutOfReachIsLeft(t *testing.T) {
 	w := newWorld(t)
-	w.makeProfile(t, "old", "/", "nodes", map[string]string{"kubernetes.io/cluster/lab": "owned", "karpenter.k8s.aws/ec2nodeclass": "default"})
+	w.makeProfile(t, "old", "/", "nodes", map[string]string{"kubernetes.io/cluster/lab": "owned",
+		"karpenter.k8s.aws/ec2nodeclass": "default"})
 	c := class("nodes")
 	c.Status.InstanceProfile = "old"
 	w.faults.Deny("iam:RemoveRoleFromInstanceProfile")
@@ -276,12 +288,15 @@ func TestEnsureSaysWhatIsWrong(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.keeper.Ensure(t.Context(), class("nobody"))
 	missing, ok := errors.AsType[*profile.NoRoleError](err)
-	if !ok || !strings.Contains(missing.Error(), "no IAM role is named nobody") || !strings.Contains(missing.Error(), "spec.role") {
+	if !ok || !strings.Contains(missing.Error(), "no IAM role is named nobody") || !strings.Contains(missing.Error(),
+		"spec.role") {
 		t.Errorf("error is %v", err)
 	}
 	w.faults.Deny("iam:CreateInstanceProfile")
-	_, err = w.keeper.Ensure(t.Context(), &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{UID: "uid-2"}, Spec: awsv1.EC2NodeClassSpec{Role: "nodes"}})
-	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AccessDenied") || !strings.Contains(err.Error(), "iam:CreateInstanceProfile") {
+	_, err = w.keeper.Ensure(t.Context(), &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{UID: "uid-2"},
+		Spec: awsv1.EC2NodeClassSpec{Role: "nodes"}})
+	if !cloudprovider.IsUnauthorized(err) || !strings.Contains(err.Error(), "AccessDenied") ||
+		!strings.Contains(err.Error(), "iam:CreateInstanceProfile") {
 		t.Errorf("error is %v, want the call and the code", err)
 	}
 }
@@ -295,7 +310,8 @@ func (w *world) makeProfile(t *testing.T, name, path, role string, tags map[stri
 	if _, err := w.api.CreateInstanceProfile(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.api.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}); err != nil {
+	if _, err := w.api.AddRoleToInstanceProfile(t.Context(),
+		&iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &role}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -345,7 +361,9 @@ func TestCollect(t *testing.T) {
 	c := profile.NewCollector(w.keeper, w.clock.Now)
 	collect := func() []string {
 		t.Helper()
-		gone, err := c.Collect(t.Context(), func(p profile.Profile) bool { return p.Name == "used" && p.ClassUID == "uid-1" })
+		gone, err := c.Collect(t.Context(), func(p profile.Profile) bool {
+			return p.Name == "used" && p.ClassUID == "uid-1"
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +377,8 @@ func TestCollect(t *testing.T) {
 		t.Errorf("%v went before an hour was over", gone)
 	}
 	w.clock.pass(time.Minute)
-	w.faults.Add(faults.Fault{Service: "iam", Action: "DeleteInstanceProfile", Code: "ServiceFailure", Status: 500, Times: 1})
+	w.faults.Add(faults.Fault{Service: "iam", Action: "DeleteInstanceProfile", Code: "ServiceFailure",
+		Status: 500, Times: 1})
 	if _, err := c.Collect(t.Context(), func(p profile.Profile) bool { return p.Name == "used" }); err == nil {
 		t.Error("no error though one could not be deleted")
 	}

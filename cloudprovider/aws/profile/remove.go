@@ -71,14 +71,15 @@ type LeftError struct {
 }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("the instance profile %s stays, since it is not under the path that the controller may write to; remove it by hand: %v", e.Name, e.Cause)
+	return fmt.Sprintf("the instance profile %s stays, since it is not under the path that the controller may write "+
+		"to; remove it by hand: %v", e.Name, e.Cause)
 }
 
 func (e *LeftError) Unwrap() error { return e.Cause }
 
 // DeleteAll removes every profile that was made for the class. The one that its status names is removed too if its tags
-// say that it was made for the class, and if we may: if not, that is a LeftError, and all is done that can be. A profile
-// that the class was given by name is not ours to remove.
+// say that it was made for the class, and if we may: if not, that is a LeftError, and all is done that can be. A
+// profile that the class was given by name is not ours to remove.
 func (k *Keeper) DeleteAll(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	if !k.Managed(class) {
 		return nil
@@ -93,7 +94,9 @@ func (k *Keeper) DeleteAll(ctx context.Context, class *awsv1.EC2NodeClass) error
 		}
 	}
 	name := class.Status.InstanceProfile
-	if name == "" || name == k.named(class) || slices.ContainsFunc(mine, func(p Profile) bool { return p.Name == name }) {
+	if name == "" || name == k.named(class) || slices.ContainsFunc(mine, func(p Profile) bool {
+		return p.Name == name
+	}) {
 		return nil
 	}
 	found, err := k.get(ctx, name)
@@ -124,7 +127,8 @@ func (k *Keeper) remove(ctx context.Context, p *iamtypes.InstanceProfile) error 
 		return err
 	}
 	k.forget(*p.InstanceProfileName)
-	_, err := k.api.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
+	_, err := k.api.DeleteInstanceProfile(ctx,
+		&iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
 	if fault.IsNotFound(err) {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package recovery keeps a panic in the background work of the provider from ending the process: it would meet the same state after
-// its restart and end again.
+// Package recovery keeps a panic in the background work of the provider from ending the process: it would meet the same
+// state after its restart and end again.
 //
 // It is an edge and touches nothing itself.
 package recovery
@@ -47,9 +47,10 @@ func (g *Guard) Run(doing string, work func()) (err error) {
 	return nil
 }
 
-// Keep does something that lasts until the context ends. If it panics, it begins again after a while; if it ends by itself, it is over. after tells
-// when a time has passed; time.After if it is nil.
-func (g *Guard) Keep(ctx context.Context, doing string, after func(time.Duration) <-chan time.Time, work func(context.Context)) {
+// Keep does something that lasts until the context ends. If it panics, it begins again after a while; if it ends by
+// itself, it is over. after tells when a time has passed; time.After if it is nil.
+func (g *Guard) Keep(ctx context.Context, doing string, after func(time.Duration) <-chan time.Time,
+	work func(context.Context)) {
 	if after == nil {
 		after = time.After
 	}

@@ -18,7 +18,8 @@ func TestPanicBecomesAnErrorAndIsTold(t *testing.T) {
 	if err := g.Run("naming", func() { panic("boom") }); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if len(told) != 1 || told[0].Doing != "naming" || told[0].Panic != want || !strings.Contains(told[0].Stack, "recovery_test.go") {
+	if len(told) != 1 || told[0].Doing != "naming" || told[0].Panic != want || !strings.Contains(told[0].Stack,
+		"recovery_test.go") {
 		t.Errorf("told %+v", told)
 	}
 	for _, silent := range []*Guard{nil, {}} {
@@ -44,7 +45,8 @@ func TestWorkBeginsAgain(t *testing.T) {
 		}
 	})
 	const s = time.Second
-	if want := []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}; tries != 9 || !slices.Equal(pauses, want) {
+	if want := []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}; tries != 9 ||
+		!slices.Equal(pauses, want) {
 		t.Errorf("%d tries, pauses %v, want %v", tries, pauses, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

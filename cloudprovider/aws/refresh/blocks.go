@@ -23,8 +23,9 @@ type ReservationFinder interface {
 	ReservationsByID(ctx context.Context, ids []string) ([]network.Reservation, error)
 }
 
-// endBlocks says on the claims of capacity blocks that are about to end that their instances will be taken away, so that
-// their pods are moved while there is time. It needs no interruption queue: the end of a block is known in advance.
+// endBlocks says on the claims of capacity blocks that are about to end that their instances will be taken away, so
+// that their pods are moved while there is time. It needs no interruption queue: the end of a block is known in
+// advance.
 func (r *Reserved) endBlocks(ctx context.Context, claims []unstructured.Unstructured) error {
 	if r.Reservations == nil {
 		return nil
@@ -33,7 +34,8 @@ func (r *Reserved) endBlocks(ctx context.Context, claims []unstructured.Unstruct
 	for i := range claims {
 		labels := claims[i].GetLabels()
 		id := labels[awsv1.CapacityReservationIDLabelKey]
-		if labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock) && id != "" && claims[i].GetDeletionTimestamp() == nil {
+		if labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock) &&
+			id != "" && claims[i].GetDeletionTimestamp() == nil {
 			byID[id] = append(byID[id], &claims[i])
 		}
 	}
@@ -69,7 +71,8 @@ func (r *Reserved) now() time.Time {
 // announce writes the end of a block on a claim, unless it says something as urgent already.
 func (r *Reserved) announce(ctx context.Context, claim *unstructured.Unstructured, block string, at time.Time) error {
 	known, _ := cloudprovider.ParseInterruption(claim.GetAnnotations()[cloudprovider.InterruptionAnnotation])
-	end := known.Over(cloudprovider.Interruption{Kind: cloudprovider.ReservationInterruption, Deadline: at.UTC().Truncate(time.Second)})
+	end := known.Over(cloudprovider.Interruption{Kind: cloudprovider.ReservationInterruption,
+		Deadline: at.UTC().Truncate(time.Second)})
 	if end == known {
 		return nil
 	}
@@ -79,9 +82,11 @@ func (r *Reserved) announce(ctx context.Context, claim *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("wording the end of capacity block %s: %w", block, err)
 	}
-	if err := client.IgnoreNotFound(r.Client.Patch(ctx, claim, client.RawPatch(types.MergePatchType, data))); err != nil {
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, claim, client.RawPatch(types.MergePatchType,
+		data))); err != nil {
 		return fmt.Errorf("saying on NodeClaim %s that capacity block %s ends: %w", claim.GetName(), block, err)
 	}
-	log.FromContext(ctx).Info("a capacity block ends", "NodeClaim", claim.GetName(), "capacity-reservation-id", block, "interruption", end.String())
+	log.FromContext(ctx).Info("a capacity block ends", "NodeClaim", claim.GetName(), "capacity-reservation-id", block,
+		"interruption", end.String())
 	return nil
 }

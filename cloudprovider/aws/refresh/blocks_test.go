@@ -20,7 +20,9 @@ import (
 type blocks []network.Reservation
 
 func (b blocks) ReservationsByID(_ context.Context, ids []string) ([]network.Reservation, error) {
-	return slices.DeleteFunc(slices.Clone(b), func(r network.Reservation) bool { return !slices.Contains(ids, r.ID) }), nil
+	return slices.DeleteFunc(slices.Clone(b), func(r network.Reservation) bool {
+		return !slices.Contains(ids, r.ID)
+	}), nil
 }
 
 // TestEndingBlock: 40 minutes before the end of a capacity block its nodes have to go; EC2 ends them ten minutes later.
@@ -35,13 +37,15 @@ func TestEndingBlock(t *testing.T) {
 		"40 minutes before its end": {awsv1.CapacityReservationTypeCapacityBlock, 40 * time.Minute, "", written},
 		"a minute earlier":          {awsv1.CapacityReservationTypeCapacityBlock, 41 * time.Minute, "", ""},
 		"an ordinary reservation":   {awsv1.CapacityReservationTypeDefault, 40 * time.Minute, "", ""},
-		"something more urgent":     {awsv1.CapacityReservationTypeCapacityBlock, 40 * time.Minute, "InstanceStatus force", "InstanceStatus force"},
-		"the same again":            {awsv1.CapacityReservationTypeCapacityBlock, 40 * time.Minute, written, written},
+		"something more urgent": {awsv1.CapacityReservationTypeCapacityBlock, 40 * time.Minute,
+			"InstanceStatus force", "InstanceStatus force"},
+		"the same again": {awsv1.CapacityReservationTypeCapacityBlock, 40 * time.Minute, written, written},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newNodeScene(t, func(n *corev1.Node, c *v1.NodeClaim) {
 				c.Labels = map[string]string{
-					v1.CapacityTypeLabelKey: v1.CapacityTypeReserved, awsv1.CapacityReservationIDLabelKey: "cr-1", awsv1.CapacityReservationTypeLabelKey: string(tc.kind),
+					v1.CapacityTypeLabelKey: v1.CapacityTypeReserved, awsv1.CapacityReservationIDLabelKey: "cr-1",
+					awsv1.CapacityReservationTypeLabelKey: string(tc.kind),
 				}
 				if tc.before != "" {
 					c.Annotations = map[string]string{cloudprovider.InterruptionAnnotation: tc.before}
@@ -50,7 +54,8 @@ func TestEndingBlock(t *testing.T) {
 			})
 			r := &refresh.Reserved{
 				Client: s.kube, EC2: machines{"i-1": "cr-1"}, Now: func() time.Time { return now },
-				Reservations: blocks{{ID: "cr-1", Type: tc.kind, End: now.Add(tc.left)}, {ID: "cr-2", Type: tc.kind, End: now}},
+				Reservations: blocks{{ID: "cr-1", Type: tc.kind, End: now.Add(tc.left)}, {ID: "cr-2", Type: tc.kind,
+					End: now}},
 			}
 			if err := r.Look(t.Context()); err != nil {
 				t.Fatal(err)

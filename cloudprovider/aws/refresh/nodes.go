@@ -47,11 +47,13 @@ type Nodes struct {
 	Client client.Client
 	EC2    EC2API
 	Memory Memory
-	// Cluster is the name of the cluster; Identity tells it from others of the same name. Without one no instance is marked with it.
+	// Cluster is the name of the cluster; Identity tells it from others of the same name. Without one no instance is
+	// marked with it.
 	Cluster, Identity string
 }
 
-// clusterTagged on a NodeClaim says that its instance carries the name of the cluster, which those of an old Karpenter lack.
+// clusterTagged on a NodeClaim says that its instance carries the name of the cluster, which those of an old Karpenter
+// lack.
 const clusterTagged = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
 
 // Setup makes the manager run it.
@@ -220,9 +222,11 @@ func (n *Nodes) tag(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim)
 	if !ok {
 		return nil
 	}
-	tags := []ec2types.Tag{{Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name}, {Key: new(awsv1.EKSClusterNameTagKey), Value: &n.Cluster}}
+	tags := []ec2types.Tag{{Key: new(awsv1.NodeClaimTagKey), Value: &claim.Name}, {Key: new(awsv1.EKSClusterNameTagKey),
+		Value: &n.Cluster}}
 	class := &awsv1.EC2NodeClass{}
-	if err := n.Client.Get(ctx, types.NamespacedName{Name: claim.Spec.NodeClassRef.Name}, class); client.IgnoreNotFound(err) != nil {
+	if err := n.Client.Get(ctx, types.NamespacedName{Name: claim.Spec.NodeClassRef.Name},
+		class); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading which tags the user gives the instance of node %s: %w", node.Name, err)
 	}
 	if _, named := class.Spec.Tags[awsv1.NameTagKey]; !named {

@@ -40,7 +40,8 @@ func (t *tags) DescribeInstances(
 	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: []ec2types.Instance{i}}}}, nil
 }
 
-func (t *tags) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
+func (t *tags) CreateTags(_ context.Context, in *ec2.CreateTagsInput, _ ...func(*ec2.Options)) (*ec2.CreateTagsOutput,
+	error) {
 	if t.err != nil {
 		return nil, t.err
 	}
@@ -78,8 +79,10 @@ func newNodeScene(t *testing.T, change func(*corev1.Node, *v1.NodeClaim)) *nodeS
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
 	claim.Status.ImageID, claim.Status.ProviderID = "ami-1", "aws:///us-west-2a/i-1"
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "ip-10-0-0-4", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true", corev1.LabelInstanceTypeStable: "m5.large"},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim", Name: "general-1", UID: "u"}},
+		Name: "ip-10-0-0-4", Labels: map[string]string{v1.NodeRegisteredLabelKey: "true",
+			corev1.LabelInstanceTypeStable: "m5.large"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1.GroupVersion().String(), Kind: "NodeClaim",
+			Name: "general-1", UID: "u"}},
 	}}
 	node.Spec.ProviderID = "aws:///us-west-2a/i-1"
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("7Gi")}
@@ -108,7 +111,8 @@ func TestARegisteredNodeNamesItsInstance(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := fmt.Sprint(s.tags.written), "[i-1 Name=ip-10-0-0-4 i-1 karpenter.sh/nodeclaim=general-1 i-1 eks:eks-cluster-name=prod]"; got != want {
+	if got, want := fmt.Sprint(s.tags.written), "[i-1 Name=ip-10-0-0-4 i-1 karpenter.sh/nodeclaim=general-1 i-1 "+
+		"eks:eks-cluster-name=prod]"; got != want {
 		t.Errorf("written %s, want %s", got, want)
 	}
 	if s.noted() != "true" {
@@ -130,7 +134,8 @@ func TestAUsersNameStays(t *testing.T) {
 	if err := s.look(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(s.tags.written), "[i-1 karpenter.sh/nodeclaim=general-1 i-1 eks:eks-cluster-name=prod]"; got != want {
+	if got, want := fmt.Sprint(s.tags.written),
+		"[i-1 karpenter.sh/nodeclaim=general-1 i-1 eks:eks-cluster-name=prod]"; got != want {
 		t.Errorf("written %s, want %s", got, want)
 	}
 }
@@ -152,10 +157,12 @@ func TestAnAdoptedInstanceGetsTheNameOfItsCluster(t *testing.T) {
 
 func TestNodesThatAreLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Node, *v1.NodeClaim){
-		"not registered":         func(n *corev1.Node, _ *v1.NodeClaim) { delete(n.Labels, v1.NodeRegisteredLabelKey) },
-		"nobody's":               func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences = nil },
-		"of another claim":       func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences[0].Name = "gone" },
-		"of another cloud":       func(_ *corev1.Node, c *v1.NodeClaim) { c.Spec.NodeClassRef.Group = "karpenter.kwok.sh" },
+		"not registered":   func(n *corev1.Node, _ *v1.NodeClaim) { delete(n.Labels, v1.NodeRegisteredLabelKey) },
+		"nobody's":         func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences = nil },
+		"of another claim": func(n *corev1.Node, _ *v1.NodeClaim) { n.OwnerReferences[0].Name = "gone" },
+		"of another cloud": func(_ *corev1.Node, c *v1.NodeClaim) {
+			c.Spec.NodeClassRef.Group = "karpenter.kwok.sh"
+		},
 		"not an instance of EC2": func(n *corev1.Node, _ *v1.NodeClaim) { n.Spec.ProviderID = "kwok://x" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,11 +186,12 @@ func TestTroubleWithTags(t *testing.T) {
 	}
 }
 
-// An instance that a claim of this cluster accounts for, and that was launched without the cluster's identity, gets it once. One of which
-// the claim says something else, and one that has it from its launch, do not.
+// An instance that a claim of this cluster accounts for, and that was launched without the cluster's identity, gets it
+// once. One of which the claim says something else, and one that has it from its launch, do not.
 func TestInstanceGetsTheIdentity(t *testing.T) {
 	done := func(c *v1.NodeClaim) {
-		c.Annotations = map[string]string{awsv1.InstanceTaggedAnnotationKey: "true", "compatibility.karpenter.k8s.aws/cluster-name-tagged": "true"}
+		c.Annotations = map[string]string{awsv1.InstanceTaggedAnnotationKey: "true",
+			"compatibility.karpenter.k8s.aws/cluster-name-tagged": "true"}
 		c.Status.ProviderID = "aws:///us-west-2a/i-1"
 	}
 	for _, x := range []struct {
@@ -194,8 +202,11 @@ func TestInstanceGetsTheIdentity(t *testing.T) {
 	}{
 		{"from Karpenter", func(*v1.NodeClaim) {}, nil, "[i-1 tenon.sh/cluster=uid]"},
 		{"ours", func(c *v1.NodeClaim) { c.Annotations["tenon.sh/cluster-tagged"] = "true" }, nil, "[]"},
-		{"the claim has another instance", func(c *v1.NodeClaim) { c.Status.ProviderID = "aws:///us-west-2a/i-2" }, nil, "[]"},
-		{"the policy does not allow it", func(*v1.NodeClaim) {}, &smithy.GenericAPIError{Code: "UnauthorizedOperation"}, "[]"},
+		{"the claim has another instance", func(c *v1.NodeClaim) {
+			c.Status.ProviderID = "aws:///us-west-2a/i-2"
+		}, nil, "[]"},
+		{"the policy does not allow it", func(*v1.NodeClaim) {}, &smithy.GenericAPIError{Code: "UnauthorizedOperation"},
+			"[]"},
 	} {
 		s := newNodeScene(t, func(_ *corev1.Node, c *v1.NodeClaim) { done(c); x.change(c) })
 		s.identity, s.tags.err = "uid", x.err
@@ -243,7 +254,9 @@ func TestOldNodesGetTheirClass(t *testing.T) {
 		"another's instance": {func(_ *corev1.Node, c *v1.NodeClaim) {
 			c.Status.ProviderID = "aws:///us-west-2a/i-2"
 		}, "", ""},
-		"not registered": {func(n *corev1.Node, _ *v1.NodeClaim) { delete(n.Labels, v1.NodeRegisteredLabelKey) }, "", ""},
+		"not registered": {func(n *corev1.Node, _ *v1.NodeClaim) {
+			delete(n.Labels, v1.NodeRegisteredLabelKey)
+		}, "", ""},
 		"the claim is leaving": {func(_ *corev1.Node, c *v1.NodeClaim) {
 			c.Finalizers, c.DeletionTimestamp = []string{v1.TerminationFinalizer}, new(metav1.Now())
 		}, "", "default"},

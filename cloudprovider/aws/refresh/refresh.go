@@ -1,5 +1,5 @@
-// Package refresh is what goes on behind the AWS provider while nodes come and go: prices are read again, what real nodes
-// have is learnt, and instances get the names of their nodes.
+// Package refresh is what goes on behind the AWS provider while nodes come and go: prices are read again, what real
+// nodes have is learnt, and instances get the names of their nodes.
 //
 // It is an edge: it calls AWS and reads and annotates NodeClaims. A manager runs it.
 package refresh
@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// A refresh that failed is tried again after firstRetry, then after twice as long each time, at most after lastRetry.
+	// A refresh that failed is tried again after firstRetry, then after twice as long each time, at most after
+	// lastRetry.
 	firstRetry, lastRetry = 15 * time.Second, 15 * time.Minute
 	// refreshLimit bounds one refresh: the list of prices has many pages.
 	refreshLimit = 5 * time.Minute
@@ -54,7 +55,9 @@ func (p *Prices) Start(ctx context.Context) error {
 	}()
 	if p.OnDemand != nil {
 		p.Guard.Keep(ctx, "reading on-demand prices", p.After, func(ctx context.Context) {
-			p.keep(ctx, price.OnDemand, func(ctx context.Context) error { return p.Book.RefreshOnDemand(ctx, p.OnDemand) })
+			p.keep(ctx, price.OnDemand, func(ctx context.Context) error {
+				return p.Book.RefreshOnDemand(ctx, p.OnDemand)
+			})
 		})
 	}
 	<-done
@@ -79,7 +82,8 @@ func (p *Prices) keep(ctx context.Context, kind price.Kind, refresh func(context
 		switch {
 		case err != nil:
 			if !failing {
-				log.FromContext(ctx).Error(err, "prices could not be read; those known last are used until they can", "kind", string(kind))
+				log.FromContext(ctx).Error(err, "prices could not be read; those known last are used until they can",
+					"kind", string(kind))
 			}
 			wait = min(pause, wait)
 			pause, failing = min(2*pause, lastRetry), true

@@ -31,7 +31,9 @@ func few(t *testing.T) account.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return account.Options{Types: slices.DeleteFunc(all, func(i ec2types.InstanceTypeInfo) bool { return !strings.HasPrefix(string(i.InstanceType), "m5.") })}
+	return account.Options{Types: slices.DeleteFunc(all, func(i ec2types.InstanceTypeInfo) bool {
+		return !strings.HasPrefix(string(i.InstanceType), "m5.")
+	})}
 }
 
 // run starts something that a manager would run, and ends it with the test.
@@ -59,7 +61,10 @@ func TestPricesAreReadAgain(t *testing.T) {
 	a.World.SetSpotPrice("m5.large", "us-west-2a", 0.0123)
 	a.Prices.Set("m5.large", 0.321)
 	list := pricing.NewFromConfig(config, func(o *pricing.Options) { o.Region = price.EndpointRegion("us-west-2") })
-	p := &refresh.Prices{Book: book, Spot: ec2.NewFromConfig(config), OnDemand: list, After: clock.After, Changed: func() { changes.Add(1) }}
+	p := &refresh.Prices{Book: book, Spot: ec2.NewFromConfig(config), OnDemand: list, After: clock.After,
+		Changed: func() {
+			changes.Add(1)
+		}}
 	run(t, p.Start)
 	clock.AwaitWaiters(2)
 	if got, _ := book.Spot("m5.large", "us-west-2a"); got != 0.0123 {
@@ -86,7 +91,8 @@ func TestPricesAreTriedAgainSoonAfterTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Retryer = func() aws.Retryer { return aws.NopRetryer{} }
-	a.Faults.Add(faults.Fault{Service: "ec2", Action: "DescribeSpotPriceHistory", Code: "InternalError", Status: 500, Times: 1})
+	a.Faults.Add(faults.Fault{Service: "ec2", Action: "DescribeSpotPriceHistory", Code: "InternalError",
+		Status: 500, Times: 1})
 	a.World.SetSpotPrice("m5.large", "us-west-2a", 0.0123)
 	clock := simtest.NewClock()
 	run(t, (&refresh.Prices{Book: book, Spot: ec2.NewFromConfig(config), After: clock.After}).Start)
@@ -174,7 +180,9 @@ func TestUpkeepBeginsAgainAfterAPanic(t *testing.T) {
 	clock := simtest.NewClock()
 	var calls, told atomic.Int32
 	s := &refresh.Shifts{
-		API: arczonalshift.NewFromConfig(config), After: clock.After, Cluster: func(context.Context) (string, error) { return a.EKS.ARN("lab"), nil },
+		API: arczonalshift.NewFromConfig(config), After: clock.After, Cluster: func(context.Context) (string, error) {
+			return a.EKS.ARN("lab"), nil
+		},
 		Guard: &recovery.Guard{Tell: func(recovery.Failure) { told.Add(1) }},
 		Changed: func() {
 			if calls.Add(1) == 1 {
@@ -195,6 +203,7 @@ func TestUpkeepBeginsAgainAfterAPanic(t *testing.T) {
 	clock.Advance(time.Second)
 	clock.AwaitWaiters(1)
 	if calls.Load() != 2 || told.Load() != 1 || s.Away(zones[0].ID) {
-		t.Errorf("%d changes, told %d times, %s is left: %v", calls.Load(), told.Load(), zones[0].ID, s.Away(zones[0].ID))
+		t.Errorf("%d changes, told %d times, %s is left: %v", calls.Load(), told.Load(), zones[0].ID,
+			s.Away(zones[0].ID))
 	}
 }

@@ -26,7 +26,8 @@ import (
 
 // InstancesAPI is what is asked of EC2 about instances.
 type InstancesAPI interface {
-	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
+	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput,
+		opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 }
 
 const (
@@ -37,9 +38,9 @@ const (
 	mostInFilter = 200
 )
 
-// Reserved looks at nodes that were bought from capacity reservations. When a reservation ends, its instances run on, on
-// demand: their claims and nodes are told so by their labels. When a capacity block is about to end, its instances are taken
-// away: their claims are told so by an annotation (blocks.go). It runs on the leader.
+// Reserved looks at nodes that were bought from capacity reservations. When a reservation ends, its instances run on,
+// on demand: their claims and nodes are told so by their labels. When a capacity block is about to end, its instances
+// are taken away: their claims are told so by an annotation (blocks.go). It runs on the leader.
 type Reserved struct {
 	// Client reads NodeClaims, as plain trees, and writes labels of NodeClaims and Nodes.
 	Client client.Client
@@ -63,14 +64,17 @@ func (r *Reserved) Start(ctx context.Context) error {
 	if after == nil {
 		after = time.After
 	}
-	r.Guard.Keep(ctx, "looking at nodes in capacity reservations", after, func(ctx context.Context) { r.keep(ctx, after) })
+	r.Guard.Keep(ctx, "looking at nodes in capacity reservations", after, func(ctx context.Context) {
+		r.keep(ctx, after)
+	})
 	return nil
 }
 
 func (r *Reserved) keep(ctx context.Context, after func(time.Duration) <-chan time.Time) {
 	for {
 		if err := r.Look(ctx); err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "it is not known whether nodes have lost their capacity reservations; it will be tried again")
+			log.FromContext(ctx).Error(err, "it is not known whether nodes have lost their capacity reservations; it "+
+				"will be tried again")
 		}
 		select {
 		case <-ctx.Done():
@@ -113,7 +117,8 @@ func (r *Reserved) Look(ctx context.Context) error {
 func (r *Reserved) withoutReservation(ctx context.Context, ids []string) ([]string, error) {
 	var out []string
 	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{
-		{Name: new("instance-id"), Values: ids}, {Name: new("instance-state-name"), Values: []string{string(ec2types.InstanceStateNameRunning)}},
+		{Name: new("instance-id"), Values: ids}, {Name: new("instance-state-name"),
+			Values: []string{string(ec2types.InstanceStateNameRunning)}},
 	}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -131,8 +136,8 @@ func (r *Reserved) withoutReservation(ctx context.Context, ids []string) ([]stri
 	return out, nil
 }
 
-// relabel says on a claim and its node that they are on demand. The claim comes last: as long as it says otherwise it is
-// looked at again.
+// relabel says on a claim and its node that they are on demand. The claim comes last: as long as it says otherwise it
+// is looked at again.
 func (r *Reserved) relabel(ctx context.Context, claim *unstructured.Unstructured) error {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{
 		v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, awsv1.CapacityReservationIDLabelKey: nil,

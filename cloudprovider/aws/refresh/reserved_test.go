@@ -17,7 +17,8 @@ import (
 // machines are instances by id, each with the reservation that it runs in.
 type machines map[string]string
 
-func (m machines) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput, _ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+func (m machines) DescribeInstances(_ context.Context, in *ec2.DescribeInstancesInput,
+	_ ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
 	var list []ec2types.Instance
 	for _, id := range in.Filters[0].Values {
 		reservation, ok := m[id]
@@ -33,7 +34,8 @@ func (m machines) DescribeInstances(_ context.Context, in *ec2.DescribeInstances
 	return &ec2.DescribeInstancesOutput{Reservations: []ec2types.Reservation{{Instances: list}}}, nil
 }
 
-// TestEndedReservation looks at a node whose reservation has ended, at one whose has not, and at one that EC2 does not show.
+// TestEndedReservation looks at a node whose reservation has ended, at one whose has not, and at one that EC2 does not
+// show.
 func TestEndedReservation(t *testing.T) {
 	for name, tc := range map[string]struct {
 		there machines
@@ -47,7 +49,8 @@ func TestEndedReservation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			labels := func() map[string]string {
-				return map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeReserved, awsv1.CapacityReservationIDLabelKey: "cr-1", "team": "a"}
+				return map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeReserved,
+					awsv1.CapacityReservationIDLabelKey: "cr-1", "team": "a"}
 			}
 			s := newNodeScene(t, func(n *corev1.Node, c *v1.NodeClaim) {
 				n.Labels, c.Labels = labels(), labels()
@@ -63,7 +66,8 @@ func TestEndedReservation(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, in := o.GetLabels()[awsv1.CapacityReservationIDLabelKey]
-				if got := o.GetLabels(); got[v1.CapacityTypeLabelKey] != tc.want || in != (tc.want == v1.CapacityTypeReserved) || got["team"] != "a" {
+				if got := o.GetLabels(); got[v1.CapacityTypeLabelKey] != tc.want ||
+					in != (tc.want == v1.CapacityTypeReserved) || got["team"] != "a" {
 					t.Errorf("%s has the labels %v", name, got)
 				}
 			}

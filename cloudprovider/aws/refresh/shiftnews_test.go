@@ -50,7 +50,8 @@ func TestPoolsHearOfZonalShifts(t *testing.T) {
 		{ID: "subnet-1", Zone: shifted.Name, ZoneID: shifted.ID}, {ID: "subnet-2", Zone: other.Name, ZoneID: other.ID},
 		{ID: "subnet-3", Zone: shifted.Name, ZoneID: shifted.ID},
 	}
-	zoned := func(key string, op corev1.NodeSelectorOperator, values ...string) v1.NodeSelectorRequirementWithMinValues {
+	zoned := func(key string, op corev1.NodeSelectorOperator,
+		values ...string) v1.NodeSelectorRequirementWithMinValues {
 		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: op, Values: values}
 	}
 	scheme := runtime.NewScheme()

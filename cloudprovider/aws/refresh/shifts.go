@@ -16,7 +16,8 @@ import (
 
 // ZonalShiftAPI is what is asked of the Application Recovery Controller.
 type ZonalShiftAPI interface {
-	GetManagedResource(ctx context.Context, in *arczonalshift.GetManagedResourceInput, opts ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
+	GetManagedResource(ctx context.Context, in *arczonalshift.GetManagedResourceInput,
+		opts ...func(*arczonalshift.Options)) (*arczonalshift.GetManagedResourceOutput, error)
 }
 
 const (
@@ -77,12 +78,14 @@ func (s *Shifts) keep(ctx context.Context) {
 			return
 		}
 		if err != nil && !failing {
-			log.FromContext(ctx).Error(err, "it is not known whether a zonal shift is active; what was known last holds")
+			log.FromContext(ctx).Error(err,
+				"it is not known whether a zonal shift is active; what was known last holds")
 		}
 		failing = err != nil
 		if err == nil && s.News != nil {
 			if err := s.News.tell(ctx, s.zonesLeft()); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "an event about a zonal shift could not be told; it will be tried again")
+				log.FromContext(ctx).Error(err,
+					"an event about a zonal shift could not be told; it will be tried again")
 			}
 		}
 		select {
@@ -119,7 +122,8 @@ func (s *Shifts) look(ctx context.Context) error {
 		if s.Changed != nil {
 			s.Changed()
 		}
-		log.FromContext(ctx).Info("a zonal shift of the cluster has changed which zones nodes are launched in", "left", slices.Sorted(maps.Keys(now)))
+		log.FromContext(ctx).Info("a zonal shift of the cluster has changed which zones nodes are launched in", "left",
+			slices.Sorted(maps.Keys(now)))
 	}
 	return nil
 }

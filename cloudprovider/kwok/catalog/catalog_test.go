@@ -57,7 +57,8 @@ func TestDefaultIsSound(t *testing.T) {
 			}
 		}
 		allocatable := it.Allocatable()
-		for _, resource := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods, corev1.ResourceCPU} {
+		for _, resource := range []corev1.ResourceName{corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
+			corev1.ResourcePods, corev1.ResourceCPU} {
 			if q := allocatable[resource]; q.Sign() <= 0 {
 				t.Errorf("%s: nothing of %s is left for pods", name, resource)
 			}
@@ -133,7 +134,8 @@ func TestDefaultNamesOddSizes(t *testing.T) {
 			t.Errorf("%s is missing", name)
 			continue
 		}
-		got := [2]string{it.Labels[kwokv1alpha1.InstanceFamilyLabelKey][0], it.Labels[kwokv1alpha1.InstanceSizeLabelKey][0]}
+		got := [2]string{it.Labels[kwokv1alpha1.InstanceFamilyLabelKey][0],
+			it.Labels[kwokv1alpha1.InstanceSizeLabelKey][0]}
 		if got != want {
 			t.Errorf("%s: family and size %v, want %v", name, got, want)
 		}

@@ -151,7 +151,8 @@ func (e *fileType) capacity() (corev1.ResourceList, error) {
 	for _, name := range slices.Sorted(maps.Keys(e.Resources)) {
 		q, err := resource.ParseQuantity(string(e.Resources[name]))
 		if err != nil || q.Sign() < 0 {
-			return nil, fmt.Errorf("resources[%s]: %q is not a quantity; write one such as \"4\" or \"16Gi\"", name, e.Resources[name])
+			return nil, fmt.Errorf("resources[%s]: %q is not a quantity; write one such as \"4\" or \"16Gi\"", name,
+				e.Resources[name])
 		}
 		out[corev1.ResourceName(name)] = q
 	}
@@ -177,25 +178,30 @@ func (o *fileOffering) convert() (cloudprovider.Offering, error) {
 		return cloudprovider.Offering{}, fmt.Errorf("field Price is missing; give US dollars per hour, such as 0.096")
 	}
 	if *o.Price <= 0 || math.IsInf(*o.Price, 0) {
-		return cloudprovider.Offering{}, fmt.Errorf("field Price is %v; give US dollars per hour above zero, such as 0.096", *o.Price)
+		return cloudprovider.Offering{}, fmt.Errorf("field Price is %v; give US dollars per hour above zero, such as "+
+			"0.096", *o.Price)
 	}
 	if o.ReservationCapacity < 0 {
-		return cloudprovider.Offering{}, fmt.Errorf("field ReservationCapacity is %d; give zero or more", o.ReservationCapacity)
+		return cloudprovider.Offering{}, fmt.Errorf("field ReservationCapacity is %d; give zero or more",
+			o.ReservationCapacity)
 	}
 	labels := map[string]string{}
 	for i, r := range o.Requirements {
 		if r.Key == "" || r.Operator != string(corev1.NodeSelectorOpIn) || len(r.Values) != 1 || r.Values[0] == "" {
-			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d] (key %q, operator %q, values %q): an offering has exactly "+
+			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d] (key %q, operator %q, values %q): an "+
+				"offering has exactly "+
 				`one value a key; write {"key": …, "operator": "In", "values": ["…"]}`, i, r.Key, r.Operator, r.Values)
 		}
 		if _, ok := labels[r.Key]; ok {
-			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d]: key %q is there already; remove one of the two", i, r.Key)
+			return cloudprovider.Offering{}, fmt.Errorf("field Requirements[%d]: key %q is there already; remove one "+
+				"of the two", i, r.Key)
 		}
 		labels[r.Key] = r.Values[0]
 	}
 	for _, key := range []string{corev1.LabelTopologyZone, v1.CapacityTypeLabelKey} {
 		if labels[key] == "" {
-			return cloudprovider.Offering{}, fmt.Errorf(`field Requirements lacks %s; add {"key": %q, "operator": "In", "values": ["…"]}`, key, key)
+			return cloudprovider.Offering{},
+				fmt.Errorf(`field Requirements lacks %s; add {"key": %q, "operator": "In", "values": ["…"]}`, key, key)
 		}
 	}
 	return cloudprovider.Offering{
@@ -209,7 +215,8 @@ func (o *fileOffering) convert() (cloudprovider.Offering, error) {
 // merge adds next's architectures and operating systems to have, which is the same shape at the same prices.
 func merge(have, next *cloudprovider.InstanceType) error {
 	if !reflect.DeepEqual(have.Offerings, next.Offerings) || !sameResources(have.Capacity, next.Capacity) {
-		return fmt.Errorf("name %q is there already with other offerings or resources; give each type its own name", next.Name)
+		return fmt.Errorf("name %q is there already with other offerings or resources; give each type its own name",
+			next.Name)
 	}
 	for _, key := range []string{corev1.LabelArchStable, corev1.LabelOSStable} {
 		have.Labels[key] = union(have.Labels[key], next.Labels[key])

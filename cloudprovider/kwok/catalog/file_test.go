@@ -20,7 +20,8 @@ const offeringText = `{"Price": 0.02, "Available": true, "Requirements": [
 
 func entry(name, arch, system string) string {
 	return `{"name": "` + name + `", "offerings": [` + offeringText + `], "architecture": "` + arch + `",
-		"operatingSystems": ["` + system + `"], "resources": {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "20Gi"}}`
+		"operatingSystems": ["` + system +
+		`"], "resources": {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "20Gi"}}`
 }
 
 func TestParse(t *testing.T) {
@@ -59,7 +60,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("allocatable %v, want 110 pods and 3900m", allocatable)
 	}
 	o := generic.Offerings[0]
-	if o.Price != 0.02 || !o.Available || o.Labels[v1.CapacityTypeLabelKey] != "spot" || o.Labels[corev1.LabelTopologyZone] != "test-zone-a" {
+	if o.Price != 0.02 || !o.Available || o.Labels[v1.CapacityTypeLabelKey] != "spot" ||
+		o.Labels[corev1.LabelTopologyZone] != "test-zone-a" {
 		t.Errorf("offering %+v", o)
 	}
 }
@@ -73,22 +75,37 @@ func TestParseNamesTheMistake(t *testing.T) {
 		{"not a list", `{"name": "x"}`, []string{"JSON list"}},
 		{"empty list", `[]`, []string{"list is empty"}},
 		{"text after the list", `[` + good + `] ]`, []string{"after the list"}},
-		{"no name", strings.Replace("["+good+"]", `"name": "m5.large",`, "", 1), []string{"entry 0", "name is missing"}},
-		{"unknown field", strings.Replace("["+good+"]", `"architecture"`, `"arch": "amd64", "architecture"`, 1), []string{"entry 0 (m5.large)", `"arch"`}},
-		{"the format before Requirements", strings.Replace("["+good+"]", offeringText, `{"capacityType": "spot", "zone": "a", "price": 1}`, 1), []string{"m5.large", `"capacityType"`, "Requirements"}},
-		{"no architecture", strings.Replace("["+good+"]", `"amd64"`, `""`, 1), []string{"m5.large", "architecture is missing", `"arm64"`}},
+		{"no name", strings.Replace("["+good+"]", `"name": "m5.large",`, "", 1),
+			[]string{"entry 0", "name is missing"}},
+		{"unknown field", strings.Replace("["+good+"]", `"architecture"`, `"arch": "amd64", "architecture"`, 1),
+			[]string{"entry 0 (m5.large)", `"arch"`}},
+		{"the format before Requirements", strings.Replace("["+good+"]", offeringText,
+			`{"capacityType": "spot", "zone": "a", "price": 1}`, 1), []string{"m5.large", `"capacityType"`,
+			"Requirements"}},
+		{"no architecture", strings.Replace("["+good+"]", `"amd64"`, `""`, 1),
+			[]string{"m5.large", "architecture is missing", `"arm64"`}},
 		{"no system", strings.Replace("["+good+"]", `["linux"]`, `[]`, 1), []string{"m5.large", "operatingSystems"}},
-		{"no memory", strings.Replace("["+good+"]", `"memory": "8Gi",`, ``, 1), []string{"m5.large", "resources[memory] is missing"}},
-		{"bad quantity", strings.Replace("["+good+"]", `"8Gi"`, `"8 GB"`, 1), []string{"m5.large", "resources[memory]", "8 GB"}},
-		{"no offerings", strings.Replace("["+good+"]", offeringText, ``, 1), []string{"m5.large", "offerings is empty"}},
-		{"no price", strings.Replace("["+good+"]", `"Price": 0.02,`, ``, 1), []string{"m5.large", "offerings[0]", "Price is missing"}},
+		{"no memory", strings.Replace("["+good+"]", `"memory": "8Gi",`, ``, 1),
+			[]string{"m5.large", "resources[memory] is missing"}},
+		{"bad quantity", strings.Replace("["+good+"]", `"8Gi"`, `"8 GB"`, 1),
+			[]string{"m5.large", "resources[memory]", "8 GB"}},
+		{"no offerings", strings.Replace("["+good+"]", offeringText, ``, 1),
+			[]string{"m5.large", "offerings is empty"}},
+		{"no price", strings.Replace("["+good+"]", `"Price": 0.02,`, ``, 1), []string{"m5.large", "offerings[0]",
+			"Price is missing"}},
 		{"price as text", strings.Replace("["+good+"]", `0.02`, `"0.02"`, 1), []string{"m5.large", "Price"}},
-		{"negative price", strings.Replace("["+good+"]", `0.02`, `-1`, 1), []string{"m5.large", "offerings[0]", "Price is -1"}},
-		{"operator NotIn", strings.Replace("["+good+"]", `"In"`, `"NotIn"`, 1), []string{"offerings[0]", "Requirements[0]", "NotIn", `"In"`}},
-		{"two zones in one", strings.Replace("["+good+"]", `["test-zone-a"]`, `["a", "b"]`, 1), []string{"Requirements[1]", "one value"}},
-		{"no zone", strings.Replace("["+good+"]", corev1.LabelTopologyZone, "example.com/hall", 1), []string{"offerings[0]", "lacks " + corev1.LabelTopologyZone}},
-		{"same key twice", strings.Replace("["+good+"]", corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, 1), []string{"Requirements[1]", "already"}},
-		{"same name, other price", "[" + good + "," + strings.Replace(good, "0.02", "0.03", 1) + "]", []string{"entry 1 (m5.large)", "already"}},
+		{"negative price", strings.Replace("["+good+"]", `0.02`, `-1`, 1), []string{"m5.large", "offerings[0]",
+			"Price is -1"}},
+		{"operator NotIn", strings.Replace("["+good+"]", `"In"`, `"NotIn"`, 1), []string{"offerings[0]",
+			"Requirements[0]", "NotIn", `"In"`}},
+		{"two zones in one", strings.Replace("["+good+"]", `["test-zone-a"]`, `["a", "b"]`, 1),
+			[]string{"Requirements[1]", "one value"}},
+		{"no zone", strings.Replace("["+good+"]", corev1.LabelTopologyZone, "example.com/hall", 1),
+			[]string{"offerings[0]", "lacks " + corev1.LabelTopologyZone}},
+		{"same key twice", strings.Replace("["+good+"]", corev1.LabelTopologyZone, v1.CapacityTypeLabelKey, 1),
+			[]string{"Requirements[1]", "already"}},
+		{"same name, other price", "[" + good + "," + strings.Replace(good, "0.02", "0.03", 1) + "]",
+			[]string{"entry 1 (m5.large)", "already"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-// Package kwokcloud is what the simulated cloud brings to the operator: its settings, its labels and how its provider is built.
+// Package kwokcloud is what the simulated cloud brings to the operator: its settings, its labels and how its provider
+// is built.
 //
 // It is public and wires: what the cloud does is in cloudprovider/kwok.
 package kwokcloud
@@ -38,7 +39,8 @@ func New() operator.Cloud {
 			return operator.Labels{WellKnown: labelsOf(s.types), RestrictedDomains: []string{kwokv1alpha1.Group}}
 		},
 		Provisioners: func() operator.Provisioners {
-			return operator.Provisioners{NodeClass: schema.GroupKind{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind}}
+			return operator.Provisioners{NodeClass: schema.GroupKind{Group: kwokv1alpha1.Group,
+				Kind: kwokv1alpha1.Kind}}
 		},
 		Build: func(_ context.Context, host *operator.Host) (cloudprovider.Provider, error) {
 			return build(host, s.types)
@@ -55,7 +57,8 @@ type settings struct {
 }
 
 func (s *settings) register(f *pflag.FlagSet) {
-	f.StringVar(&s.file, "instance-types-file-path", "", "JSON file with instance types for the simulated cloud; empty for the built-in list")
+	f.StringVar(&s.file, "instance-types-file-path", "", "JSON file with instance types for the simulated cloud; "+
+		"empty for the built-in list")
 }
 
 func (s *settings) validate() (err error) {

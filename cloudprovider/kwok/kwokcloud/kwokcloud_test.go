@@ -20,7 +20,8 @@ func TestLabelsFollowFromTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := cloud.Labels()
-	if !slices.Contains(labels.WellKnown, kwokv1alpha1.Group+"/instance-family") || !slices.Equal(labels.RestrictedDomains, []string{kwokv1alpha1.Group}) {
+	if !slices.Contains(labels.WellKnown, kwokv1alpha1.Group+"/instance-family") ||
+		!slices.Equal(labels.RestrictedDomains, []string{kwokv1alpha1.Group}) {
 		t.Errorf("labels %v", labels)
 	}
 	none := filepath.Join(t.TempDir(), "none.json")
@@ -28,7 +29,8 @@ func TestLabelsFollowFromTheTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := cloud.Settings.Validate()
-	if err == nil || !strings.Contains(err.Error(), "--instance-types-file-path") || !strings.Contains(err.Error(), none) {
+	if err == nil || !strings.Contains(err.Error(), "--instance-types-file-path") ||
+		!strings.Contains(err.Error(), none) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

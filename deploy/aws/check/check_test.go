@@ -28,8 +28,9 @@ const (
 func choices() map[string]map[string]string {
 	return map[string]map[string]string{
 		"as it comes": {"ClusterName": "blue"},
-		"IRSA": {"ClusterName": "blue", "Identity": "IRSA", "OidcIssuer": "oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF",
-			"Namespace": "karpenter", "ServiceAccount": "tenon"},
+		"IRSA": {"ClusterName": "blue", "Identity": "IRSA",
+			"OidcIssuer": "oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF",
+			"Namespace":  "karpenter", "ServiceAccount": "tenon"},
 		"everything":      {"ClusterName": "blue", "CreateSpotServiceLinkedRole": "true", "AccessEntry": "EC2_WINDOWS"},
 		"no access entry": {"ClusterName": "blue", "AccessEntry": "None"},
 		"longest name":    {"ClusterName": strings.Repeat("n", 46)},
@@ -58,7 +59,8 @@ func both(t *testing.T, parameters map[string]string) (cloudFormation, terraform
 	return cloudFormation, terraform
 }
 
-// TestBothMakeTheSame compares everything that the two make, but for the names of event rules, which AWS and Terraform make up.
+// TestBothMakeTheSame compares everything that the two make, but for the names of event rules, which AWS and Terraform
+// make up.
 func TestBothMakeTheSame(t *testing.T) {
 	for name, parameters := range choices() {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +73,8 @@ func TestBothMakeTheSame(t *testing.T) {
 			va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
 			for i := range va.NumField() {
 				if x, y := va.Field(i).Interface(), vb.Field(i).Interface(); !reflect.DeepEqual(x, y) {
-					t.Errorf("%s differ.\nCloudFormation: %s\nTerraform:      %s", va.Type().Field(i).Name, encode(x), encode(y))
+					t.Errorf("%s differ.\nCloudFormation: %s\nTerraform:      %s", va.Type().Field(i).Name,
+						encode(x), encode(y))
 				}
 			}
 		})
@@ -85,23 +88,28 @@ func TestWhatIsMade(t *testing.T) {
 		made[name], _ = both(t, parameters)
 	}
 	plain, node := made["as it comes"], "arn:aws:iam::111122223333:role/KarpenterNodeRole-blue"
-	if plain.Profiles["KarpenterNodeInstanceProfile-blue"] != "KarpenterNodeRole-blue" || len(plain.Roles["KarpenterNodeRole-blue"].Managed) != 4 {
+	if plain.Profiles["KarpenterNodeInstanceProfile-blue"] != "KarpenterNodeRole-blue" ||
+		len(plain.Roles["KarpenterNodeRole-blue"].Managed) != 4 {
 		t.Errorf("nodes have the profiles %v and the role %v", plain.Profiles, plain.Roles["KarpenterNodeRole-blue"])
 	}
-	for name, want := range map[string][]string{"as it comes": {"blue " + node + " EC2_LINUX"}, "everything": {"blue " + node + " EC2_WINDOWS"}, "no access entry": nil} {
+	for name, want := range map[string][]string{"as it comes": {"blue " + node + " EC2_LINUX"},
+		"everything": {"blue " + node + " EC2_WINDOWS"}, "no access entry": nil} {
 		if got := made[name].AccessEntries; !slices.Equal(got, want) {
 			t.Errorf("%s: access entries %q, want %q", name, got, want)
 		}
 	}
 	if len(plain.Identities) != 1 || len(made["IRSA"].Identities) != 0 {
-		t.Errorf("%d pod identity associations, and %d with IRSA; want 1 and 0", len(plain.Identities), len(made["IRSA"].Identities))
+		t.Errorf("%d pod identity associations, and %d with IRSA; want 1 and 0", len(plain.Identities),
+			len(made["IRSA"].Identities))
 	}
 	trust := encode(made["IRSA"].Roles["blue-karpenter"].Trust)
 	if !strings.Contains(trust, `"oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF:sub":"system:serviceaccount:karpenter:tenon"`) {
 		t.Errorf("with IRSA the role trusts %s", trust)
 	}
-	if len(plain.ServiceLinkedRoles) != 0 || !slices.Equal(made["everything"].ServiceLinkedRoles, []string{"spot.amazonaws.com"}) {
-		t.Errorf("service-linked roles %v, and %v when asked for", plain.ServiceLinkedRoles, made["everything"].ServiceLinkedRoles)
+	if len(plain.ServiceLinkedRoles) != 0 || !slices.Equal(made["everything"].ServiceLinkedRoles,
+		[]string{"spot.amazonaws.com"}) {
+		t.Errorf("service-linked roles %v, and %v when asked for", plain.ServiceLinkedRoles,
+			made["everything"].ServiceLinkedRoles)
 	}
 	queue := plain.Queues[queueURL("blue")]
 	if len(plain.Queues) != 1 || queue.Encrypted != "true" || queue.Retention != "300" {
@@ -116,7 +124,8 @@ func document(t *testing.T, file, cluster string) any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := strings.NewReplacer("${PARTITION}", partition, "${REGION}", region, "${ACCOUNT_ID}", account, "${CLUSTER_NAME}", cluster,
+	words := strings.NewReplacer("${PARTITION}", partition, "${REGION}", region, "${ACCOUNT_ID}", account,
+		"${CLUSTER_NAME}", cluster,
 		"${NODE_ROLE}", "KarpenterNodeRole-"+cluster, "${QUEUE_NAME}", cluster)
 	v, err := policy(words.Replace(string(text)))
 	if err != nil {
@@ -157,7 +166,8 @@ func compare(t *testing.T, what string, got, want any) {
 	}
 }
 
-// TestPoliciesAreThoseOfTheReference holds both to the policies that a test of the provider compares with the calls that it makes.
+// TestPoliciesAreThoseOfTheReference holds both to the policies that a test of the provider compares with the calls
+// that it makes.
 func TestPoliciesAreThoseOfTheReference(t *testing.T) {
 	for name, parameters := range choices() {
 		cluster := parameters["ClusterName"]
@@ -177,7 +187,8 @@ func TestPoliciesAreThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// TestThePageNamesEveryStatement looks for what the permissions page leaves out, and for what it only believes to be there.
+// TestThePageNamesEveryStatement looks for what the permissions page leaves out, and for what it only believes to be
+// there.
 func TestThePageNamesEveryStatement(t *testing.T) {
 	text, err := os.ReadFile(reference + "permissions.md")
 	if err != nil {
@@ -258,14 +269,16 @@ func TestRulesSendWhatTheControllerReads(t *testing.T) {
 		fields, _ := v.(map[string]any)
 		detail, _ := fields["detail"].(map[string]any)
 		if fields["source"] == "aws.health" {
-			if want := `{"eventTypeCategory":"scheduledChange","service":"EC2"}`; encode(detail) != want || fields["detail-type"] != "AWS Health Event" {
+			if want := `{"eventTypeCategory":"scheduledChange","service":"EC2"}`; encode(detail) != want ||
+				fields["detail-type"] != "AWS Health Event" {
 				t.Errorf("of AWS Health %s is sent, want %s", pattern, want)
 			}
 			continue
 		}
 		types := texts(fields["detail-type"])
 		sent = append(sent, types...)
-		if slices.Contains(types, "EC2 Instance State-change Notification") && !slices.Equal(texts(detail["state"]), states) {
+		if slices.Contains(types, "EC2 Instance State-change Notification") &&
+			!slices.Equal(texts(detail["state"]), states) {
 			t.Errorf("of changes of state %v are sent, the controller reads %v", detail["state"], states)
 		}
 	}
@@ -333,8 +346,9 @@ func TestWrongParametersAreRefused(t *testing.T) {
 		"oidc_issuer must be set":    {"cluster_name": "blue", "identity": "IRSA"},
 		"at most 46 letters":         {"cluster_name": strings.Repeat("n", 47)},
 		"identity is PodIdentity or": {"cluster_name": "blue", "identity": "Key"},
-		"without https://":           {"cluster_name": "blue", "identity": "IRSA", "oidc_issuer": "https://oidc.example.com/id/1"},
-		"access_entry is":            {"cluster_name": "blue", "access_entry": "STANDARD"},
+		"without https://": {"cluster_name": "blue", "identity": "IRSA",
+			"oidc_issuer": "https://oidc.example.com/id/1"},
+		"access_entry is": {"cluster_name": "blue", "access_entry": "STANDARD"},
 	} {
 		if _, err := Terraform(moduleDir, variables); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: Terraform says %v, want %q", variables, err, want)

@@ -55,7 +55,8 @@ func CloudFormation(file string, parameters map[string]string) (Setup, error) {
 	if err != nil {
 		return Setup{}, err
 	}
-	t.values = map[string]string{"AWS::Partition": partition, "AWS::Region": region, "AWS::AccountId": account, "AWS::URLSuffix": urlSuffix}
+	t.values = map[string]string{"AWS::Partition": partition, "AWS::Region": region, "AWS::AccountId": account,
+		"AWS::URLSuffix": urlSuffix}
 	for name, p := range t.Parameters {
 		t.values[name] = p.Default
 	}
@@ -250,7 +251,8 @@ func (t *template) ref(name string) (string, error) {
 
 // name is the name that a resource is given.
 func (t *template) name(r resource) (string, error) {
-	field := map[string]string{"AWS::IAM::Role": "RoleName", "AWS::IAM::InstanceProfile": "InstanceProfileName", "AWS::SQS::Queue": "QueueName"}[r.Type]
+	field := map[string]string{"AWS::IAM::Role": "RoleName", "AWS::IAM::InstanceProfile": "InstanceProfileName",
+		"AWS::SQS::Queue": "QueueName"}[r.Type]
 	node, ok := r.Properties[field]
 	if !ok {
 		return "", fmt.Errorf("a resource of type %s without a known name is referred to", r.Type)

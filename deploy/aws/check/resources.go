@@ -19,9 +19,11 @@ func (t *template) add(s *Setup, r resource) error {
 	case "AWS::IAM::InstanceProfile":
 		s.Profiles[str("InstanceProfileName")] = fmt.Sprint(canonical(p["Roles"]))
 	case "AWS::EKS::AccessEntry":
-		s.AccessEntries = append(s.AccessEntries, fmt.Sprint(str("ClusterName"), " ", str("PrincipalArn"), " ", str("Type")))
+		s.AccessEntries = append(s.AccessEntries, fmt.Sprint(str("ClusterName"), " ", str("PrincipalArn"), " ",
+			str("Type")))
 	case "AWS::EKS::PodIdentityAssociation":
-		s.Identities = append(s.Identities, fmt.Sprint(str("ClusterName"), " ", str("Namespace"), " ", str("ServiceAccount"), " ", str("RoleArn")))
+		s.Identities = append(s.Identities, fmt.Sprint(str("ClusterName"), " ", str("Namespace"), " ",
+			str("ServiceAccount"), " ", str("RoleArn")))
 	case "AWS::SQS::Queue":
 		q := s.Queues[queueURL(str("QueueName"))]
 		q.Retention, q.Encrypted = str("MessageRetentionPeriod"), str("SqsManagedSseEnabled")
@@ -95,10 +97,12 @@ func (s *Setup) addInstance(i instance, all []instance) error {
 	case "aws_iam_instance_profile":
 		s.Profiles[i.text("name")] = i.text("role")
 	case "aws_eks_access_entry":
-		s.AccessEntries = append(s.AccessEntries, fmt.Sprint(i.text("cluster_name"), " ", i.text("principal_arn"), " ", i.text("type")))
+		s.AccessEntries = append(s.AccessEntries, fmt.Sprint(i.text("cluster_name"), " ", i.text("principal_arn"), " ",
+			i.text("type")))
 	case "aws_eks_pod_identity_association":
 		s.Identities = append(s.Identities,
-			fmt.Sprint(i.text("cluster_name"), " ", i.text("namespace"), " ", i.text("service_account"), " ", i.text("role_arn")))
+			fmt.Sprint(i.text("cluster_name"), " ", i.text("namespace"), " ", i.text("service_account"), " ",
+				i.text("role_arn")))
 	case "aws_sqs_queue":
 		q := s.Queues[i.text("url")]
 		q.Retention, q.Encrypted = i.text("message_retention_seconds"), i.text("sqs_managed_sse_enabled")
@@ -119,7 +123,8 @@ func (s *Setup) addInstance(i instance, all []instance) error {
 		return err
 	case "aws_iam_service_linked_role":
 		s.ServiceLinkedRoles = append(s.ServiceLinkedRoles, i.text("aws_service_name"))
-	case "aws_iam_role_policy", "aws_iam_role_policy_attachment", "aws_cloudwatch_event_target": // with what they belong to
+	case "aws_iam_role_policy", "aws_iam_role_policy_attachment", "aws_cloudwatch_event_target":
+		// with what they belong to
 	default:
 		return fmt.Errorf("the type %s is not compared", i.kind)
 	}

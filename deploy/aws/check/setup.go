@@ -1,7 +1,8 @@
-// Package check compares the two ways to set up an AWS account for Tenon, the CloudFormation template and the Terraform module
-// beside this folder, with each other and with what the rest of the repository says: the policies in docs/reference/aws, and the
-// messages that the controller reads. It works both files out as AWS and Terraform would, without either, and is a module of its
-// own so that the libraries which read them are no dependencies of the controller.
+// Package check compares the two ways to set up an AWS account for Tenon, the CloudFormation template and the Terraform
+// module beside this folder, with each other and with what the rest of the repository says: the policies in
+// docs/reference/aws, and the messages that the controller reads. It works both files out as AWS and Terraform would,
+// without either, and is a module of its own so that the libraries which read them are no dependencies of the
+// controller.
 package check
 
 import (
@@ -24,7 +25,8 @@ type Setup struct {
 	Roles map[string]Role
 	// Profiles are the roles of instance profiles, by the profile's name.
 	Profiles map[string]string
-	// AccessEntries and Identities have one text each: cluster, principal and type; cluster, namespace, service account and role.
+	// AccessEntries and Identities have one text each: cluster, principal and type; cluster, namespace, service account
+	// and role.
 	AccessEntries, Identities []string
 	Queues                    map[string]Queue
 	// Events are the patterns of the rules, by JSON text, with the targets of each.
@@ -47,7 +49,8 @@ type Queue struct {
 }
 
 func newSetup() Setup {
-	return Setup{Roles: map[string]Role{}, Profiles: map[string]string{}, Queues: map[string]Queue{}, Events: map[string][]string{},
+	return Setup{Roles: map[string]Role{}, Profiles: map[string]string{}, Queues: map[string]Queue{},
+		Events:  map[string][]string{},
 		Outputs: map[string]string{}}
 }
 
@@ -74,7 +77,8 @@ func queueURL(name string) string {
 	return fmt.Sprintf("https://sqs.%s.%s/%s/%s", region, urlSuffix, account, name)
 }
 
-// policy reads a policy document. One text and a list of one text mean the same in it, and the order of a list means nothing.
+// policy reads a policy document. One text and a list of one text mean the same in it, and the order of a list means
+// nothing.
 func policy(document any) (any, error) {
 	text, ok := document.(string)
 	if !ok {

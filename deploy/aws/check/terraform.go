@@ -38,7 +38,8 @@ func readModule(dir string) (*module, error) {
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no .tf files in %s: %w", dir, errors.Join(err, os.ErrNotExist))
 	}
-	m := &module{variables: map[string]cty.Value{}, locals: map[string]cty.Value{}, resources: map[string]map[string]cty.Value{}}
+	m := &module{variables: map[string]cty.Value{}, locals: map[string]cty.Value{},
+		resources: map[string]map[string]cty.Value{}}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -182,8 +183,9 @@ func (m *module) context(each map[string]cty.Value) *hcl.EvalContext {
 		vars[kind] = cty.ObjectVal(named)
 	}
 	return &hcl.EvalContext{Variables: vars, Functions: map[string]function.Function{
-		"jsonencode": stdlib.JSONEncodeFunc, "contains": stdlib.ContainsFunc, "regex": stdlib.RegexFunc, "substr": stdlib.SubstrFunc,
-		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "can": tryfunc.CanFunc,
+		"jsonencode": stdlib.JSONEncodeFunc, "contains": stdlib.ContainsFunc, "regex": stdlib.RegexFunc,
+		"substr": stdlib.SubstrFunc,
+		"toset":  stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "can": tryfunc.CanFunc,
 	}}
 }
 
@@ -296,7 +298,8 @@ func (m *module) fields(b *hclsyntax.Block, each map[string]cty.Value) (map[stri
 		out["arn"], out["url"] = cty.StringVal(queueARN(called())), cty.StringVal(queueURL(called()))
 	case "aws_cloudwatch_event_rule":
 		if len(out["name_prefix"].AsString()) > 64-26 {
-			return nil, fmt.Errorf("the prefix %s leaves no room for what Terraform appends", out["name_prefix"].AsString())
+			return nil, fmt.Errorf("the prefix %s leaves no room for what Terraform appends",
+				out["name_prefix"].AsString())
 		}
 		out["name"] = out["name_prefix"]
 	}

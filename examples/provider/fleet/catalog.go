@@ -16,7 +16,8 @@ const SizeLabel = Group + "/size"
 // zones are where machines are started.
 func zones() []string { return []string{"north", "south"} }
 
-// catalog is what a class sells, by name: three types, in each of its zones, on demand and for less on spot. A real provider asks its cloud.
+// catalog is what a class sells, by name: three types, in each of its zones, on demand and for less on spot. A real
+// provider asks its cloud.
 func catalog(class *FleetNodeClass) []*cloudprovider.InstanceType {
 	return []*cloudprovider.InstanceType{
 		instanceType(class, "fleet-large", "large", "16", "64Gi", 0.80),

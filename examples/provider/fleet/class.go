@@ -29,8 +29,8 @@ type FleetNodeClassSpec struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
-// FleetNodeClassStatus says whether the class can be used. Tenon reads the condition Ready. Here the definition says that a new class is
-// ready; where the cloud has to be asked first, a controller of yours sets it.
+// FleetNodeClassStatus says whether the class can be used. Tenon reads the condition Ready. Here the definition says
+// that a new class is ready; where the cloud has to be asked first, a controller of yours sets it.
 type FleetNodeClassStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

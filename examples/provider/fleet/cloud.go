@@ -37,8 +37,9 @@ func (s *settings) validate() error {
 func New() operator.Cloud {
 	s := &settings{}
 	return operator.Cloud{
-		Name:     "fleet",
-		Kinds:    operator.Kinds{AddToScheme: AddToScheme, NodeClasses: []schema.GroupVersionKind{GroupVersion().WithKind(Kind)}},
+		Name: "fleet",
+		Kinds: operator.Kinds{AddToScheme: AddToScheme,
+			NodeClasses: []schema.GroupVersionKind{GroupVersion().WithKind(Kind)}},
 		Settings: operator.Settings{Register: s.register, Validate: s.validate},
 		Labels: func() operator.Labels {
 			return operator.Labels{WellKnown: []string{SizeLabel}, RestrictedDomains: []string{Group}}
@@ -57,8 +58,8 @@ func build(s *settings, host *operator.Host) (cloudprovider.Provider, error) {
 	return NewProvider(fleet, host.Manager.GetClient()), host.Manager.Add(kubelets)
 }
 
-// nodeOf is the Node that a machine makes of itself: with what its kubelet was told in its user data, and with the taint that keeps pods away
-// until Tenon has seen it.
+// nodeOf is the Node that a machine makes of itself: with what its kubelet was told in its user data, and with the
+// taint that keeps pods away until Tenon has seen it.
 func nodeOf(m *machines.Machine) *corev1.Node {
 	i := instanceOf(m)
 	return &corev1.Node{

@@ -81,8 +81,8 @@ func (p *Provider) class(ctx context.Context, name string) (*FleetNodeClass, err
 	return class, nil
 }
 
-// Create implements cloudprovider.Provider. The claim's UID is the machine's name, so a second call finds the machine of the first,
-// whatever would stop a launch now.
+// Create implements cloudprovider.Provider. The claim's UID is the machine's name, so a second call finds the machine
+// of the first, whatever would stop a launch now.
 func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 		}
 		order := orderOf(chosen.Ref())
 		m, err := p.fleet.Start(machines.Machine{
-			Name: string(claim.UID), Order: order, Tags: map[string]string{tagName: claim.Name, tagUID: string(claim.UID)},
+			Name: string(claim.UID), Order: order, Tags: map[string]string{tagName: claim.Name,
+				tagUID: string(claim.UID)},
 		})
 		if errors.Is(err, machines.ErrSoldOut) {
 			soldOut[chosen.Ref()] = true
@@ -130,15 +131,17 @@ func instanceOf(m *machines.Machine) *cloudprovider.Instance {
 			if orderOf(c.Ref()) != m.Order {
 				continue
 			}
-			out := c.Instance(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: m.Tags[tagName], UID: types.UID(m.Tags[tagUID])}})
+			out := c.Instance(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: m.Tags[tagName],
+				UID: types.UID(m.Tags[tagUID])}})
 			out.ProviderID, out.CreatedAt = idPrefix+m.Name, m.Started
 			return out
 		}
 	}
 	// It is of a kind that is no longer sold: what is known of it must do, so that it can still be ended.
 	return &cloudprovider.Instance{
-		ProviderID: idPrefix + m.Name, ClaimName: m.Tags[tagName], ClaimUID: m.Tags[tagUID], Type: m.Order.Shape, CreatedAt: m.Started,
-		Labels: map[string]string{},
+		ProviderID: idPrefix + m.Name, ClaimName: m.Tags[tagName], ClaimUID: m.Tags[tagUID], Type: m.Order.Shape,
+		CreatedAt: m.Started,
+		Labels:    map[string]string{},
 	}
 }
 

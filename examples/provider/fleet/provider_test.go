@@ -47,7 +47,8 @@ func (w *world) provider() *Provider { return NewProvider(w.fleet, w.api) }
 // block makes the NodeClass not ready.
 func (w *world) block(ctx context.Context) error {
 	w.class.Status.Conditions = []metav1.Condition{{
-		Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: "Test", Message: "blocked by the test", LastTransitionTime: metav1.Now(),
+		Type: v1.ConditionTypeReady, Status: metav1.ConditionFalse, Reason: "Test", Message: "blocked by the test",
+		LastTransitionTime: metav1.Now(),
 	}}
 	return w.api.Status().Update(ctx, w.class)
 }
@@ -94,7 +95,8 @@ func TestZones(t *testing.T) {
 		t.Fatal(err)
 	}
 	claim.Status.ProviderID = made.ProviderID
-	if got := fmt.Sprint(made.Type, " ", made.Labels[SizeLabel], " ", made.Labels["topology.kubernetes.io/zone"]); got != "fleet-small small south" {
+	if got := fmt.Sprint(made.Type, " ", made.Labels[SizeLabel], " ",
+		made.Labels["topology.kubernetes.io/zone"]); got != "fleet-small small south" {
 		t.Errorf("started %s", got)
 	}
 	if reason, err := w.provider().Drifted(t.Context(), claim); reason != "" || err != nil {

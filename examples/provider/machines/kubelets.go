@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Kubelets plays what real machines do by themselves: their kubelets make a Node of each. A provider of yours has nothing like it. On the
-// lab kwok takes such a Node over from there.
+// Kubelets plays what real machines do by themselves: their kubelets make a Node of each. A provider of yours has
+// nothing like it. On the lab kwok takes such a Node over from there.
 type Kubelets struct {
 	Fleet *Fleet
 	API   client.Client
@@ -89,7 +89,8 @@ func asItBoots(node *corev1.Node) *corev1.Node {
 	node.Labels[corev1.LabelHostname] = node.Name
 	now := metav1.Now()
 	node.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "the machine is booting",
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+		Message:           "the machine is booting",
 		LastHeartbeatTime: now, LastTransitionTime: now,
 	}}
 	return node

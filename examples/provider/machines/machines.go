@@ -1,5 +1,5 @@
-// Package machines is the cloud itself, which in real life is behind a network and outlives the controller: here a folder with a file for
-// each machine. A provider of yours has its cloud's library in place of it.
+// Package machines is the cloud itself, which in real life is behind a network and outlives the controller: here a
+// folder with a file for each machine. A provider of yours has its cloud's library in place of it.
 package machines
 
 import (

@@ -1,5 +1,5 @@
-// Package helm runs the real Helm, which it builds from the module charts/helm, for the tests of the charts. It stands beside the
-// building and touches a folder of its own for Helm's files.
+// Package helm runs the real Helm, which it builds from the module charts/helm, for the tests of the charts. It stands
+// beside the building and touches a folder of its own for Helm's files.
 package helm
 
 import (
@@ -44,7 +44,8 @@ func (h *Helm) Run(ctx context.Context, args ...string) (out, complaints string,
 	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+h.Kubeconfig, "HELM_CACHE_HOME="+h.Home, "HELM_CONFIG_HOME="+h.Home, "HELM_DATA_HOME="+h.Home)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+h.Kubeconfig, "HELM_CACHE_HOME="+h.Home, "HELM_CONFIG_HOME="+h.Home,
+		"HELM_DATA_HOME="+h.Home)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	var lines []string

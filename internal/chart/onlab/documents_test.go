@@ -27,7 +27,8 @@ const (
 	handedOver = "TENON_FOUNDING_DOCUMENTS"
 )
 
-// TestTheDocumentsCommands: what the founding documents tell a reader to type installs a controller, and shows what it does.
+// TestTheDocumentsCommands: what the founding documents tell a reader to type installs a controller, and shows what it
+// does.
 func TestTheDocumentsCommands(t *testing.T) {
 	for _, d := range []struct{ name, region, cluster, namespace, profile string }{
 		{"000", "us-east-1", "eks-karpenter-demo", "karpenter", "KarpenterNodeInstanceProfile-eks-karpenter-demo"},
@@ -39,7 +40,8 @@ func TestTheDocumentsCommands(t *testing.T) {
 			var account *labaws.Cloud
 			w := newWorld(t, func(w *world, o *labpods.Options) {
 				var err error
-				if account, err = labaws.Start(labaws.Options{Kubeconfig: w.lab.Kubeconfig(), Region: d.region, Cluster: d.cluster}); err != nil {
+				if account, err = labaws.Start(labaws.Options{Kubeconfig: w.lab.Kubeconfig(), Region: d.region,
+					Cluster: d.cluster}); err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = account.Close() })
@@ -49,7 +51,8 @@ func TestTheDocumentsCommands(t *testing.T) {
 			shell := w.shell("CLUSTER_NAME=" + d.cluster)
 			shell("bash " + w.path(script) + " " + d.name)
 			out := shell("kubectl logs -n " + d.namespace + " -l karpenter=controller --tail=-1")
-			if !strings.Contains(out, `"message":"starting"`) || !strings.Contains(out, `"provider":"aws"`) || strings.Contains(out, "forbidden") {
+			if !strings.Contains(out, `"message":"starting"`) || !strings.Contains(out, `"provider":"aws"`) ||
+				strings.Contains(out, "forbidden") {
 				t.Errorf("the log is\n%s", out)
 			}
 			instances := account.World.Instances()
@@ -64,7 +67,8 @@ func TestTheDocumentsCommands(t *testing.T) {
 			shell("kubectl delete provisioners,nodepools,ec2nodeclasses --all --timeout 2m")
 			w.runHelm("uninstall", release, "--namespace", d.namespace, "--wait", "--timeout", "2m")
 			w.eventually("its pods are gone", func() string {
-				left, err := w.core.CoreV1().Pods(d.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "karpenter=controller"})
+				left, err := w.core.CoreV1().Pods(d.namespace).List(t.Context(),
+					metav1.ListOptions{LabelSelector: "karpenter=controller"})
 				if err != nil || len(left.Items) > 0 {
 					return fmt.Sprint(err, len(left.Items))
 				}
@@ -84,8 +88,8 @@ func (w *world) path(file string) string {
 	return out
 }
 
-// shell runs commands as a reader would, in a folder of their own, with helm, kubectl and a stand-in for AWS's command line. They must
-// succeed.
+// shell runs commands as a reader would, in a folder of their own, with helm, kubectl and a stand-in for AWS's command
+// line. They must succeed.
 func (w *world) shell(more ...string) func(string) string {
 	w.Helper()
 	tools := w.TempDir()
@@ -102,12 +106,15 @@ func (w *world) shell(more ...string) func(string) string {
 			w.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(tools, "aws"), []byte("#!/bin/sh\necho '\"https://0123456789.gr7.us-west-2.eks.amazonaws.com\"'\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(tools, "aws"),
+		[]byte("#!/bin/sh\necho '\"https://0123456789.gr7.us-west-2.eks.amazonaws.com\"'\n"), 0o755); err != nil {
 		w.Fatal(err)
 	}
 	env := append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "HOME="+tools, "KUBECONFIG="+w.lab.Kubeconfig(),
-		"CHART="+w.path(w.helm.Chart("karpenter")), "CRD_CHART="+w.path(w.helm.Chart("karpenter-crd")), "MANIFESTS="+w.path(root+"/internal/convert/testdata/founding"),
-		"KARPENTER_IAM_ROLE_ARN=arn:aws:iam::012345678901:role/karpenter", "HELM_CACHE_HOME="+tools, "HELM_CONFIG_HOME="+tools, "HELM_DATA_HOME="+tools)
+		"CHART="+w.path(w.helm.Chart("karpenter")), "CRD_CHART="+w.path(w.helm.Chart("karpenter-crd")), "MANIFESTS="+
+			w.path(root+"/internal/convert/testdata/founding"),
+		"KARPENTER_IAM_ROLE_ARN=arn:aws:iam::012345678901:role/karpenter", "HELM_CACHE_HOME="+tools,
+		"HELM_CONFIG_HOME="+tools, "HELM_DATA_HOME="+tools)
 	return func(command string) string {
 		w.Helper()
 		cmd := exec.CommandContext(w.Context(), "sh", "-c", command)
@@ -121,19 +128,21 @@ func (w *world) shell(more ...string) func(string) string {
 	}
 }
 
-// TestEveryCommandOfTheDocuments: the script has each command of the documents, in their order, and the template for CloudFormation has each name of
-// those that are not run.
+// TestEveryCommandOfTheDocuments: the script has each command of the documents, in their order, and the template for
+// CloudFormation has each name of those that are not run.
 func TestEveryCommandOfTheDocuments(t *testing.T) {
 	have := oneLine(readText(t, script))
 	template := readText(t, root+"/deploy/aws/cloudformation.yaml")
 	for in, what := range map[string][]string{
-		"ClusterName=${CLUSTER_NAME}":                  {"Parameters:\n  ClusterName:"},
-		"role/KarpenterNodeRole-${CLUSTER_NAME}":       {"RoleName: !Sub KarpenterNodeRole-${ClusterName}"},
-		"KarpenterNodeInstanceProfile-${CLUSTER_NAME}": {"InstanceProfileName: !Sub KarpenterNodeInstanceProfile-${ClusterName}", "Roles: [!Ref NodeRole]"},
-		"eksctl create iamidentitymapping":             {"NodeAccessEntry:", "PrincipalArn: !GetAtt NodeRole.Arn"},
-		"eksctl utils associate-iam-oidc-provider":     {"AllowedValues: [PodIdentity, IRSA]", "OidcIssuer:"},
-		"eksctl create iamserviceaccount":              {"ControllerRole:", "ControllerIdentity:", "  Namespace:", "  ServiceAccount:", "Default: karpenter"},
-		"settings.interruptionQueue=myCluster":         {"QueueName: !Ref ClusterName"},
+		"ClusterName=${CLUSTER_NAME}":            {"Parameters:\n  ClusterName:"},
+		"role/KarpenterNodeRole-${CLUSTER_NAME}": {"RoleName: !Sub KarpenterNodeRole-${ClusterName}"},
+		"KarpenterNodeInstanceProfile-${CLUSTER_NAME}": {"InstanceProfileName: !Sub " +
+			"KarpenterNodeInstanceProfile-${ClusterName}", "Roles: [!Ref NodeRole]"},
+		"eksctl create iamidentitymapping":         {"NodeAccessEntry:", "PrincipalArn: !GetAtt NodeRole.Arn"},
+		"eksctl utils associate-iam-oidc-provider": {"AllowedValues: [PodIdentity, IRSA]", "OidcIssuer:"},
+		"eksctl create iamserviceaccount": {"ControllerRole:", "ControllerIdentity:", "  Namespace:",
+			"  ServiceAccount:", "Default: karpenter"},
+		"settings.interruptionQueue=myCluster": {"QueueName: !Ref ClusterName"},
 	} {
 		if !strings.Contains(have, in) {
 			t.Errorf("the script does not have %q", in)
@@ -188,7 +197,8 @@ func handedOverCommands(t *testing.T) string {
 // commandsOf are the commands in the shell blocks of a document, each on one line, with $CHART for the chart's address.
 func commandsOf(document string) []string {
 	first := regexp.MustCompile(`^\s*(\$ )?((helm|kubectl|eksctl|aws|curl|export) |cat <<|[A-Z_]+=)`)
-	chart := strings.NewReplacer(" karpenter karpenter/karpenter ", " karpenter $CHART ", "'oci://public.ecr.aws/karpenter/karpenter'", "$CHART", "helm … ", "")
+	chart := strings.NewReplacer(" karpenter karpenter/karpenter ", " karpenter $CHART ",
+		"'oci://public.ecr.aws/karpenter/karpenter'", "$CHART", "helm … ", "")
 	var out []string
 	for _, line := range strings.Split(strings.NewReplacer("\\\n", " ", "\t", " ").Replace(document), "\n") {
 		if first.MatchString(line) {

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var memoryClasses = flag.Int("memory-classes", 0, "how many EC2NodeClasses and NodePools TestMemory makes; 0 for no test")
+var memoryClasses = flag.Int("memory-classes", 0,
+	"how many EC2NodeClasses and NodePools TestMemory makes; 0 for no test")
 
 const (
 	// memoryBound is the limit of the chart's container, and what the peak is judged by.
@@ -25,9 +26,9 @@ const (
 	memoryPatience, memoryCalm = 15 * time.Minute, time.Minute
 )
 
-// TestMemory: the chart's controller with a memory limit of 1Gi stays below it with many EC2NodeClasses and NodePools of
-// all instance types. "make memory" runs it. The limit reaches the controller as MEMORY_LIMIT; nothing ends a process of
-// the lab that needs more, so the peak tells.
+// TestMemory: the chart's controller with a memory limit of 1Gi stays below it with many EC2NodeClasses and NodePools
+// of all instance types. "make memory" runs it. The limit reaches the controller as MEMORY_LIMIT; nothing ends a
+// process of the lab that needs more, so the peak tells.
 func TestMemory(t *testing.T) {
 	if *memoryClasses == 0 {
 		t.Skip("it takes minutes: make memory")
@@ -39,7 +40,8 @@ func TestMemory(t *testing.T) {
 	began := time.Now()
 	for i := range *memoryClasses {
 		for _, text := range []string{memoryClass, memoryPool, memoryPods} {
-			named := strings.NewReplacer("NAME", fmt.Sprintf("team-%d", i), "GIB", fmt.Sprint(20+i), "PODS", fmt.Sprint(podsOfAPool))
+			named := strings.NewReplacer("NAME", fmt.Sprintf("team-%d", i), "GIB", fmt.Sprint(20+i), "PODS",
+				fmt.Sprint(podsOfAPool))
 			if err := w.c.Create(t.Context(), parsed(t, named.Replace(text))); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +63,8 @@ func TestMemory(t *testing.T) {
 			t.Fatalf("%d of %d pods run after %s", running, want, memoryPatience)
 		}
 	}
-	t.Logf("with %d EC2NodeClasses and NodePools and %d pods at most %d MiB were resident", *memoryClasses, want, peak>>20)
+	t.Logf("with %d EC2NodeClasses and NodePools and %d pods at most %d MiB were resident", *memoryClasses,
+		want, peak>>20)
 	if peak > memoryBound {
 		t.Errorf("that is more than %d MiB", memoryBound>>20)
 	}

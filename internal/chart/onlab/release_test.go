@@ -19,11 +19,13 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// TestARelease: install, a leader that goes, an upgrade, a rollback and the end of a release, with nodes and pods that nobody touches.
+// TestARelease: install, a leader that goes, an upgrade, a rollback and the end of a release, with nodes and pods that
+// nobody touches.
 func TestARelease(t *testing.T) {
 	w := newWorld(t)
 	began := time.Now()
-	out := w.runHelm("upgrade", "--install", release, w.helm.Chart("karpenter"), "--namespace", release, "--create-namespace", "--set", "settings.cloudProvider=kwok", "--wait", "--timeout", "2m")
+	out := w.runHelm("upgrade", "--install", release, w.helm.Chart("karpenter"), "--namespace", release,
+		"--create-namespace", "--set", "settings.cloudProvider=kwok", "--wait", "--timeout", "2m")
 	if !strings.Contains(out, "kubectl logs -n karpenter -l karpenter=controller") {
 		t.Errorf("the notes do not tell the next step:\n%s", out)
 	}
@@ -41,7 +43,8 @@ func TestARelease(t *testing.T) {
 	w.loseLeader()
 	w.scale(22)
 
-	w.runHelm("upgrade", release, w.helm.Chart("karpenter"), "--namespace", release, "--reuse-values", "--set", "logLevel=debug", "--wait", "--timeout", "2m")
+	w.runHelm("upgrade", release, w.helm.Chart("karpenter"), "--namespace", release, "--reuse-values", "--set",
+		"logLevel=debug", "--wait", "--timeout", "2m")
 	w.checkLevel("debug")
 	w.runHelm("rollback", release, "--namespace", release, "--wait", "--timeout", "2m")
 	w.checkLevel("info")
@@ -73,7 +76,8 @@ func (w *world) certificate() map[string][]byte {
 	return secret.Data
 }
 
-// checkReplicas looks at the two replicas: on two nodes, one of them leading, and their logs as the documents read them.
+// checkReplicas looks at the two replicas: on two nodes, one of them leading, and their logs as the documents read
+// them.
 func (w *world) checkReplicas() {
 	w.Helper()
 	pods := w.controllers()
@@ -160,14 +164,18 @@ func (w *world) checkGone() {
 	w.Helper()
 	for _, kind := range []schema.GroupVersionKind{
 		{Version: "v1", Kind: "Secret"},
-		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
-		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
+		{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"}, {Version: "v1", Kind: "ServiceAccount"},
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "rbac.authorization.k8s.io",
+			Version: "v1", Kind: "ClusterRole"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 	} {
 		w.eventually("nothing of the release is left", func() string {
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(kind)
-			if err := w.c.List(context.WithoutCancel(w.Context()), list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
+			if err := w.c.List(context.WithoutCancel(w.Context()), list,
+				client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
 				return err.Error()
 			}
 			if len(list.Items) > 0 {

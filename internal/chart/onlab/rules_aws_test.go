@@ -39,7 +39,8 @@ func TestEachRuleIsNeededOnAWS(t *testing.T) {
 	}
 	start, work = slices.DeleteFunc(start, others), slices.DeleteFunc(work, others)
 	if len(start) != 6 || len(work) != 5 {
-		t.Errorf("of rbac/aws.yaml %d rights are for the start, and %d for work: %v %v", len(start), len(work), start, work)
+		t.Errorf("of rbac/aws.yaml %d rights are for the start, and %d for work: %v %v", len(start), len(work),
+			start, work)
 	}
 	stop := w.keepBusy(w.roundsOnAWS())
 	defer func() { // the next test has the same lab
@@ -87,7 +88,9 @@ func (w *world) roundsOnAWS() []func(context.Context) {
 		func(ctx context.Context) {
 			_ = w.c.Delete(ctx, parsed(w.T, olderProvisioner))
 			_ = w.c.Delete(ctx, parsed(w.T, olderTemplate))
-			w.round(ctx, func(ctx context.Context) bool { return !w.hasClass(ctx, ofOlder) && !w.hasClass(ctx, "older") })
+			w.round(ctx, func(ctx context.Context) bool {
+				return !w.hasClass(ctx, ofOlder) && !w.hasClass(ctx, "older")
+			})
 		},
 	}
 }

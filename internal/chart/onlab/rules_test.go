@@ -40,12 +40,14 @@ func (w *world) grants() []grant {
 	var out []grant
 	wide, narrow := &rbacv1.ClusterRoleList{}, &rbacv1.RoleList{}
 	for _, list := range []client.ObjectList{wide, narrow} {
-		if err := w.c.List(w.Context(), list, client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
+		if err := w.c.List(w.Context(), list,
+			client.MatchingLabels{"app.kubernetes.io/instance": release}); err != nil {
 			w.Fatal(err)
 		}
 	}
 	for i := range wide.Items {
-		if role := &wide.Items[i]; role.Name != "karpenter-view" && role.Name != "karpenter-admin" { // those are for people
+		if role := &wide.Items[i]; role.Name != "karpenter-view" && role.Name != "karpenter-admin" {
+			// those are for people
 			out = append(out, grant{"ClusterRole " + role.Name, role, &role.Rules})
 		}
 	}
@@ -56,15 +58,16 @@ func (w *world) grants() []grant {
 	return out
 }
 
-// TestEachRuleIsNeeded takes all that the controller's account may do, one verb on one resource being one right, and gives
-// each right back once the controller says by name that it may not do just that. A right of which nothing is said is not
-// needed. First it takes those that the start needs, all at once, then, from a controller that runs, those by which it only
-// changes something. Taking one at a time would show the same, because a complaint names its verb and its resource, and
-// would take an hour. Which of a rule's resourceNames is needed is not tried.
+// TestEachRuleIsNeeded takes all that the controller's account may do, one verb on one resource being one right, and
+// gives each right back once the controller says by name that it may not do just that. A right of which nothing is said
+// is not needed. First it takes those that the start needs, all at once, then, from a controller that runs, those by
+// which it only changes something. Taking one at a time would show the same, because a complaint names its verb and its
+// resource, and would take an hour. Which of a rule's resourceNames is needed is not tried.
 func TestEachRuleIsNeeded(t *testing.T) {
 	w := newWorld(t)
 	w.makeForeignSecret()
-	w.runHelm("install", release, w.helm.Chart("karpenter"), "--namespace", release, "--set", "settings.cloudProvider=kwok,replicas=1", "--wait", "--timeout", "2m")
+	w.runHelm("install", release, w.helm.Chart("karpenter"), "--namespace", release, "--set",
+		"settings.cloudProvider=kwok,replicas=1", "--wait", "--timeout", "2m")
 	w.apply("examples/kwok/nodepool.yaml")
 	w.apply("examples/kwok/inflate.yaml")
 	workloads := w.makeHard()
@@ -108,8 +111,8 @@ func split(rules []rbacv1.PolicyRule) (out []rbacv1.PolicyRule) {
 	return out
 }
 
-// rights are those of the roles: what the start needs, which is all that reads and the lease, and the others. The roles'
-// rules are split into them.
+// rights are those of the roles: what the start needs, which is all that reads and the lease, and the others. The
+// roles' rules are split into them.
 func (w *world) rights(grants []grant) (start, work []*right) {
 	w.Helper()
 	for _, role := range grants {
@@ -200,8 +203,8 @@ func (w *world) makeForeignSecret() {
 	}
 }
 
-// makeHard has nodes take a while to be ready, so that pods are told theirs before, and has pods whose eviction a budget forbids.
-// It returns the Deployments that are to come and go.
+// makeHard has nodes take a while to be ready, so that pods are told theirs before, and has pods whose eviction a
+// budget forbids. It returns the Deployments that are to come and go.
 func (w *world) makeHard() []appsv1.Deployment {
 	w.Helper()
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
@@ -212,7 +215,8 @@ func (w *world) makeHard() []appsv1.Deployment {
 	}
 	none := intstr.FromInt32(0)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inflate"},
-		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "inflate"}}}}
+		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "inflate"}}}}
 	if err := w.c.Create(w.Context(), budget); err != nil {
 		w.Fatal(err)
 	}
@@ -226,12 +230,13 @@ func (w *world) makeHard() []appsv1.Deployment {
 	other.Name = "larger"
 	other.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "larger"}}
 	other.Spec.Template.Labels = other.Spec.Selector.MatchLabels
-	other.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
+	other.Spec.Template.Spec.Containers[0].Resources.Requests =
+		corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}
 	return []appsv1.Deployment{*inflate, *other}
 }
 
-// keepBusy gives the controller something to do all the time, one round after the other. What fails is tried again later:
-// the controller is crippled on purpose.
+// keepBusy gives the controller something to do all the time, one round after the other. What fails is tried again
+// later: the controller is crippled on purpose.
 func (w *world) keepBusy(rounds []func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var busy sync.WaitGroup
@@ -362,7 +367,9 @@ func (w *world) round(ctx context.Context, there func(context.Context) bool) {
 func (w *world) leaving(ctx context.Context) bool {
 	list := &v1.NodeClaimList{}
 	err := w.c.List(ctx, list)
-	return err != nil || slices.ContainsFunc(list.Items, func(c v1.NodeClaim) bool { return c.DeletionTimestamp != nil })
+	return err != nil || slices.ContainsFunc(list.Items, func(c v1.NodeClaim) bool {
+		return c.DeletionTimestamp != nil
+	})
 }
 
 // noClaims reports whether there is no NodeClaim.
@@ -386,7 +393,8 @@ func (w *world) restart() (before map[string]bool) {
 	for i := range pods {
 		before[pods[i].Name] = true
 		now := int64(1)
-		_ = w.core.CoreV1().Pods(release).Delete(w.Context(), pods[i].Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		_ = w.core.CoreV1().Pods(release).Delete(w.Context(), pods[i].Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &now})
 	}
 	return before
 }

@@ -82,7 +82,8 @@ func newWorld(t *testing.T, change ...func(*world, *labpods.Options)) *world {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1.AddToScheme, v1alpha5.AddToScheme, kwokv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme,
+		v1.AddToScheme, v1alpha5.AddToScheme, kwokv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +93,10 @@ func newWorld(t *testing.T, change ...func(*world, *labpods.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, lab: l, c: l.Client(scheme), core: core, helm: &helm.Helm{Root: root, Home: t.TempDir(), Kubeconfig: l.Kubeconfig()}}
-	o := labpods.Options{Config: l.Config(), Dir: t.TempDir(), Executable: path, Zones: []string{"us-west-2a", "us-west-2b"}, Log: t.Logf}
+	w := &world{T: t, lab: l, c: l.Client(scheme), core: core, helm: &helm.Helm{Root: root, Home: t.TempDir(),
+		Kubeconfig: l.Kubeconfig()}}
+	o := labpods.Options{Config: l.Config(), Dir: t.TempDir(), Executable: path, Zones: []string{"us-west-2a",
+		"us-west-2b"}, Log: t.Logf}
 	for _, c := range change {
 		c(w, &o)
 	}
@@ -118,7 +121,8 @@ func newWorld(t *testing.T, change ...func(*world, *labpods.Options)) *world {
 func (w *world) freshNamespace() {
 	w.Helper()
 	w.eventually("the namespace is free", func() string {
-		err := w.c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: release, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
+		err := w.c.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: release,
+			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
 		if err != nil {
 			return err.Error()
 		}
@@ -159,7 +163,8 @@ func (w *world) runHelm(args ...string) string {
 // controllers are the pods that the documents look for.
 func (w *world) controllers() []corev1.Pod {
 	w.Helper()
-	list, err := w.core.CoreV1().Pods(release).List(w.Context(), metav1.ListOptions{LabelSelector: "karpenter=controller"})
+	list, err := w.core.CoreV1().Pods(release).List(w.Context(),
+		metav1.ListOptions{LabelSelector: "karpenter=controller"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -168,7 +173,8 @@ func (w *world) controllers() []corev1.Pod {
 
 // logOf is what kubectl logs shows of a pod.
 func (w *world) logOf(pod string) string {
-	raw, err := w.core.CoreV1().Pods(release).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(w.Context()))
+	raw, err := w.core.CoreV1().Pods(release).GetLogs(pod,
+		&corev1.PodLogOptions{}).DoRaw(context.WithoutCancel(w.Context()))
 	if err != nil {
 		return err.Error()
 	}
@@ -183,7 +189,8 @@ func (w *world) showLogs() {
 	}
 	for i := range list.Items {
 		lines := strings.Split(w.logOf(list.Items[i].Name), "\n")
-		w.Logf("%s %+v\n%s", list.Items[i].Name, list.Items[i].Status.ContainerStatuses, strings.Join(lines[max(0, len(lines)-25):], "\n"))
+		w.Logf("%s %+v\n%s", list.Items[i].Name, list.Items[i].Status.ContainerStatuses,
+			strings.Join(lines[max(0, len(lines)-25):], "\n"))
 	}
 }
 
@@ -224,7 +231,8 @@ func (w *world) apply(file string) {
 func (w *world) scale(replicas int32) {
 	w.Helper()
 	scaled := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "inflate"}}
-	if err := w.c.Patch(w.Context(), scaled, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))); err != nil {
+	if err := w.c.Patch(w.Context(), scaled, client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))); err != nil {
 		w.Fatal(err)
 	}
 	w.eventually(fmt.Sprintf("%d pods run", replicas), func() string {

@@ -1,6 +1,6 @@
-// Command corpus picks the inputs that the repository keeps for a fuzz target. Of what Go's fuzzer has kept in its cache it takes those
-// that reach code which the target's seeds and the inputs that are kept already don't reach, the one that adds most first. What is
-// kept already stays.
+// Command corpus picks the inputs that the repository keeps for a fuzz target. Of what Go's fuzzer has kept in its
+// cache it takes those that reach code which the target's seeds and the inputs that are kept already don't reach, the
+// one that adds most first. What is kept already stays.
 //
 //	make fuzz FUZZTIME=20m && make fuzz-corpus
 //
@@ -119,8 +119,8 @@ func choose(from []*input, reached map[string]bool, most int) []*input {
 	return out
 }
 
-// shortest are so many of the inputs that are not taken yet. The fuzzer counts how often code runs, too: where all code is reached, what it
-// found interesting for that is worth some files.
+// shortest are so many of the inputs that are not taken yet. The fuzzer counts how often code runs, too: where all code
+// is reached, what it found interesting for that is worth some files.
 func shortest(from, taken []*input, count int) []*input {
 	rest := slices.DeleteFunc(slices.Clone(from), func(in *input) bool {
 		return slices.ContainsFunc(taken, func(t *input) bool { return t.name == in.name })
@@ -187,7 +187,8 @@ func newRunner(pkg, target string) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{dir: dir, binary: filepath.Join(dir, "fuzz.test"), target: target}
-	build := exec.Command("go", "test", "-c", "-vet=off", "-cover", "-covermode=set", "-coverpkg=./internal/...,./cloudprovider/...", "-o", r.binary, "./"+pkg)
+	build := exec.Command("go", "test", "-c", "-vet=off", "-cover", "-covermode=set",
+		"-coverpkg=./internal/...,./cloudprovider/...", "-o", r.binary, "./"+pkg)
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the tests of %s: %w\n%s", pkg, err, out)
 	}

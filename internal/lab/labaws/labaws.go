@@ -1,8 +1,8 @@
-// Package labaws gives a lab a cloud: a simulated AWS account on this machine, whose instances join the lab's API server as
-// nodes that kwok plays. EC2NodeClasses then work without any account at AWS.
+// Package labaws gives a lab a cloud: a simulated AWS account on this machine, whose instances join the lab's API
+// server as nodes that kwok plays. EC2NodeClasses then work without any account at AWS.
 //
-// It stands beside the floors, as the lab does: commands, the demo and tests use it, the autoscaler never does. It listens
-// on 127.0.0.1 and touches the lab's API server and files in the lab's directory.
+// It stands beside the floors, as the lab does: commands, the demo and tests use it, the autoscaler never does. It
+// listens on 127.0.0.1 and touches the lab's API server and files in the lab's directory.
 package labaws
 
 import (
@@ -41,10 +41,11 @@ type Options struct {
 	Cluster string
 	// Region is us-west-2 if it is empty.
 	Region string
-	// Families are those of the instance types that are sold, such as m5; everything that the region sells if there are none.
+	// Families are those of the instance types that are sold, such as m5; everything that the region sells if there are
+	// none.
 	Families []string
-	// Boot is how long a machine takes to run, Join how long from there until its node registers, Shutdown how long it takes
-	// to end. Zero means at once.
+	// Boot is how long a machine takes to run, Join how long from there until its node registers, Shutdown how long it
+	// takes to end. Zero means at once.
 	Boot, Join, Shutdown time.Duration
 	// Warning is how long before its end a spot instance is warned; two minutes if zero, as at AWS.
 	Warning time.Duration
@@ -100,7 +101,8 @@ func Start(o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	joiner := join.New(join.Options{World: made.World, API: api, Cluster: made.Cluster, Start: o.Join, Kubelet: server.GitVersion, Log: o.Log})
+	joiner := join.New(join.Options{World: made.World, API: api, Cluster: made.Cluster, Start: o.Join,
+		Kubelet: server.GitVersion, Log: o.Log})
 	made.Panel.Problems = joiner.Problems
 	return begin(made, joiner, at), nil
 }
@@ -109,7 +111,8 @@ func Start(o Options) (*Cloud, error) {
 func (o Options) account() (account.Options, error) {
 	out := account.Options{
 		Cluster: o.Cluster, Region: o.Region, ZonalShift: true,
-		Timing: cloud.Timing{Boot: o.Boot, Shutdown: o.Shutdown, Warning: o.Warning}.Lagging(), Propagation: propagation,
+		Timing:      cloud.Timing{Boot: o.Boot, Shutdown: o.Shutdown, Warning: o.Warning}.Lagging(),
+		Propagation: propagation,
 		// A lab outlives its cloud: a machine must not get the id of one from an earlier day.
 		Seed: rand.Uint64(),
 	}
@@ -152,7 +155,8 @@ func begin(made *account.Account, joiner *join.Joiner, at net.Listener) *Cloud {
 	return c
 }
 
-// Close ends the account. Its machines are gone with it; their nodes stay until an account finds that it does not know them.
+// Close ends the account. Its machines are gone with it; their nodes stay until an account finds that it does not know
+// them.
 func (c *Cloud) Close() error {
 	c.stop()
 	c.joined.Wait()
@@ -162,13 +166,14 @@ func (c *Cloud) Close() error {
 	return nil
 }
 
-// imagesEvery is how often a lab's controller asks for images, and what @latest stands for, so that a new one is soon noticed: the
-// shortest that it allows.
+// imagesEvery is how often a lab's controller asks for images, and what @latest stands for, so that a new one is soon
+// noticed: the shortest that it allows.
 const imagesEvery = 10 * time.Second
 
 // Environment are the variables that a controller needs to use the account as its AWS.
 func (c *Cloud) Environment() []string {
-	return append(c.Env(c.URL), "CLUSTER_NAME="+c.Cluster, "INTERRUPTION_QUEUE="+c.Cluster, "AMI_REFRESH_INTERVAL="+imagesEvery.String(), "AMI_LATEST_INTERVAL="+imagesEvery.String())
+	return append(c.Env(c.URL), "CLUSTER_NAME="+c.Cluster, "INTERRUPTION_QUEUE="+c.Cluster, "AMI_REFRESH_INTERVAL="+
+		imagesEvery.String(), "AMI_LATEST_INTERVAL="+imagesEvery.String())
 }
 
 func serverVersion(config *rest.Config) (*version.Info, error) {

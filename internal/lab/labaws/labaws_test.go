@@ -52,8 +52,10 @@ func TestAnAccountBesideALab(t *testing.T) {
 		t.Errorf("machines %v, %v", machines, err)
 	}
 	// The file can be read by a shell.
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", ". "+labaws.EnvPath(dir)+"; echo $AWS_ENDPOINT_URL $CLUSTER_NAME $INTERRUPTION_QUEUE $KUBECONFIG $TENON_LAB_DIR").Output()
-	if want := record.URL + " lab lab " + l.Kubeconfig() + " " + dir; err != nil || strings.TrimSpace(string(out)) != want {
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", ". "+labaws.EnvPath(dir)+"; echo $AWS_ENDPOINT_URL "+
+		"$CLUSTER_NAME $INTERRUPTION_QUEUE $KUBECONFIG $TENON_LAB_DIR").Output()
+	if want := record.URL + " lab lab " + l.Kubeconfig() + " " + dir; err != nil ||
+		strings.TrimSpace(string(out)) != want {
 		t.Errorf("the variables are %q, %v; want %q", out, err, want)
 	}
 	err = labaws.Serve(t.Context(), dir, labaws.Options{}, func(labaws.Record) { t.Error("a second account runs") })
@@ -100,7 +102,9 @@ func TestAnAccountAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := labaws.Alone(t.Context(), labaws.Options{}, port, func(labaws.Record) { t.Error("two answer at one port") }); err == nil {
+	if err := labaws.Alone(t.Context(), labaws.Options{}, port, func(labaws.Record) {
+		t.Error("two answer at one port")
+	}); err == nil {
 		t.Error("a port that is taken was given to a second one")
 	}
 	cancel()
@@ -110,7 +114,8 @@ func TestAnAccountAlone(t *testing.T) {
 }
 
 func TestExportsAreQuoted(t *testing.T) {
-	if got, want := labaws.Exports([]string{"A=1", "B=it's $b"}), "export A='1'\nexport B='it'\\''s $b'\n"; got != want {
+	if got, want := labaws.Exports([]string{"A=1", "B=it's $b"}),
+		"export A='1'\nexport B='it'\\''s $b'\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

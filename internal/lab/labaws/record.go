@@ -29,8 +29,8 @@ type Record struct {
 	Env []string `json:"env"`
 }
 
-// RecordPath is the file that tells of a running account. Its lock is held as long as the account runs; the kernel drops it
-// with the process, so that a crash leaves nothing that misleads.
+// RecordPath is the file that tells of a running account. Its lock is held as long as the account runs; the kernel
+// drops it with the process, so that a crash leaves nothing that misleads.
 func RecordPath(dir string) string { return filepath.Join(dir, recordName) }
 
 // EnvPath is a file of shell commands that set the variables of a controller.
@@ -60,9 +60,11 @@ func hold(dir string) (*held, error) {
 	return &held{dir: dir, file: file}, nil
 }
 
-// write tells others what runs. The file is the one that the lock is on, so it is written in place, the record in one piece.
+// write tells others what runs. The file is the one that the lock is on, so it is written in place, the record in one
+// piece.
 func (h *held) write(r Record, kubeconfig string) error {
-	if err := os.WriteFile(EnvPath(h.dir), []byte(Exports(append(r.Env, "KUBECONFIG="+kubeconfig, DirVariable+"="+h.dir))), 0o600); err != nil {
+	if err := os.WriteFile(EnvPath(h.dir),
+		[]byte(Exports(append(r.Env, "KUBECONFIG="+kubeconfig, DirVariable+"="+h.dir))), 0o600); err != nil {
 		return fmt.Errorf("writing the variables of the simulated account: %w", err)
 	}
 	content, err := json.MarshalIndent(r, "", "  ")
@@ -78,7 +80,8 @@ func (h *held) write(r Record, kubeconfig string) error {
 	return nil
 }
 
-// release gives the directory back. The record stays, empty: removing it would let two accounts lock two files of one name.
+// release gives the directory back. The record stays, empty: removing it would let two accounts lock two files of one
+// name.
 func (h *held) release() error {
 	err := os.Remove(EnvPath(h.dir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,8 +61,8 @@ func serveHeld(ctx context.Context, h *held, o Options, ready func(Record)) erro
 	}
 }
 
-// Alone runs an account that belongs to no lab, at a port of 127.0.0.1, until the context ends: for programs that want an endpoint and
-// no nodes, such as the provider's conformance test. ready is called once it can be used.
+// Alone runs an account that belongs to no lab, at a port of 127.0.0.1, until the context ends: for programs that want
+// an endpoint and no nodes, such as the provider's conformance test. ready is called once it can be used.
 func Alone(ctx context.Context, o Options, port int, ready func(Record)) error {
 	described, err := o.account()
 	if err != nil {
@@ -130,7 +130,8 @@ func Await(ctx context.Context, dir string, ended <-chan error) (Record, error) 
 		case err := <-ended:
 			return Record{}, fmt.Errorf("the simulated account ended (%w); see %s", err, LogPath(dir))
 		case <-ctx.Done():
-			return Record{}, fmt.Errorf("the simulated account does not answer; see %s: %w", LogPath(dir), context.Cause(ctx))
+			return Record{}, fmt.Errorf("the simulated account does not answer; see %s: %w", LogPath(dir),
+				context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// addresses hands out loopback addresses, one to each pod, so that all of them can listen on the same port. Linux answers for all of
-// 127.0.0.0/8.
+// addresses hands out loopback addresses, one to each pod, so that all of them can listen on the same port. Linux
+// answers for all of 127.0.0.0/8.
 type addresses struct {
 	mu     sync.Mutex
 	prefix string

@@ -29,7 +29,8 @@ func (c *container) confinement() confinement {
 	}
 	out.noNewPrivileges = s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation
 	all := func(name corev1.Capability) bool { return strings.EqualFold(string(name), "ALL") }
-	out.noCapabilities = s.Capabilities != nil && len(s.Capabilities.Add) == 0 && slices.ContainsFunc(s.Capabilities.Drop, all)
+	out.noCapabilities = s.Capabilities != nil && len(s.Capabilities.Add) == 0 &&
+		slices.ContainsFunc(s.Capabilities.Drop, all)
 	out.readOnlyRoot = s.ReadOnlyRootFilesystem != nil && *s.ReadOnlyRootFilesystem
 	for _, mount := range c.spec.VolumeMounts {
 		if out.readOnlyRoot && !mount.ReadOnly {

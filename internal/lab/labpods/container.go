@@ -108,13 +108,14 @@ func (c *container) once() error {
 	return fmt.Errorf("%s", cmd.ProcessState)
 }
 
-// command is the process that the container stands for. Only the controller is run: whoever may create pods must not thereby run other
-// things on this machine.
+// command is the process that the container stands for. Only the controller is run: whoever may create pods must not
+// thereby run other things on this machine.
 func (c *container) command() (*exec.Cmd, error) {
 	args := c.spec.Args
 	if len(c.spec.Command) > 0 {
 		if filepath.Base(c.spec.Command[0]) != imageName {
-			return nil, fmt.Errorf("the lab does not run the command %s; it runs %s's own", c.spec.Command[0], imageName)
+			return nil, fmt.Errorf("the lab does not run the command %s; it runs %s's own",
+				c.spec.Command[0], imageName)
 		}
 		args = append(c.spec.Command[1:len(c.spec.Command):len(c.spec.Command)], args...)
 	}
@@ -136,7 +137,8 @@ func (c *container) command() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// stop asks the process to end, and kills it when the time of its pod is up. A process that is to be started again has as long as a pod.
+// stop asks the process to end, and kills it when the time of its pod is up. A process that is to be started again has
+// as long as a pod.
 func (c *container) stop(cmd *exec.Cmd, ended <-chan struct{}) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	patience := 30 * time.Second
@@ -179,7 +181,8 @@ func (c *container) ended(cmd *exec.Cmd, began metav1.Time) {
 	if code == 0 {
 		reason = "Completed"
 	}
-	how := &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, StartedAt: began, FinishedAt: metav1.Now(), Message: lastLine(c.logPath())}
+	how := &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, StartedAt: began,
+		FinishedAt: metav1.Now(), Message: lastLine(c.logPath())}
 	c.mu.Lock()
 	c.state, c.last = corev1.ContainerState{Terminated: how}, corev1.ContainerState{Terminated: how}
 	c.restarts++

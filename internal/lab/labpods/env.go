@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// environment is what the process of a container finds: what its pod says, what Kubernetes adds, and, because a process has no mounts, where
-// its files are.
+// environment is what the process of a container finds: what its pod says, what Kubernetes adds, and, because a process
+// has no mounts, where its files are.
 func (p *pod) environment(ctx context.Context, c *corev1.Container) ([]string, error) {
 	env := map[string]string{}
 	if p.r.o.Env != nil {
@@ -95,7 +95,8 @@ func (p *pod) valueOf(ctx context.Context, c *corev1.Container, one corev1.EnvVa
 	case from.ResourceFieldRef != nil:
 		return p.resource(c, from.ResourceFieldRef)
 	case from.ConfigMapKeyRef != nil:
-		found, err := p.r.api.CoreV1().ConfigMaps(p.object.Namespace).Get(ctx, from.ConfigMapKeyRef.Name, metav1.GetOptions{})
+		found, err := p.r.api.CoreV1().ConfigMaps(p.object.Namespace).Get(ctx, from.ConfigMapKeyRef.Name,
+			metav1.GetOptions{})
 		if err != nil {
 			return "", optional(from.ConfigMapKeyRef.Optional, err)
 		}
@@ -114,13 +115,15 @@ func (p *pod) valueOf(ctx context.Context, c *corev1.Container, one corev1.EnvVa
 func (p *pod) field(path string) (string, error) {
 	o := p.object
 	known := map[string]string{
-		"metadata.name": o.Name, "metadata.namespace": o.Namespace, "metadata.uid": string(o.UID), "spec.nodeName": o.Spec.NodeName,
+		"metadata.name": o.Name, "metadata.namespace": o.Namespace, "metadata.uid": string(o.UID),
+		"spec.nodeName":           o.Spec.NodeName,
 		"spec.serviceAccountName": o.Spec.ServiceAccountName, "status.podIP": p.address, "status.hostIP": "127.0.0.1",
 	}
 	if value, ok := known[path]; ok {
 		return value, nil
 	}
-	for prefix, all := range map[string]map[string]string{"metadata.labels['": o.Labels, "metadata.annotations['": o.Annotations} {
+	for prefix, all := range map[string]map[string]string{"metadata.labels['": o.Labels,
+		"metadata.annotations['": o.Annotations} {
 		if key, ok := strings.CutPrefix(path, prefix); ok {
 			return all[strings.TrimSuffix(key, "']")], nil
 		}

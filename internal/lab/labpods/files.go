@@ -21,7 +21,8 @@ const accountPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 // refreshEvery is how often tokens are asked for again; they hold for an hour at least.
 const refreshEvery = 10 * time.Minute
 
-// hostPath is where a path of a container is on this machine, if it is below one of its mounts; other texts stay as they are.
+// hostPath is where a path of a container is on this machine, if it is below one of its mounts; other texts stay as
+// they are.
 func (p *pod) hostPath(c *corev1.Container, text string) string {
 	for _, mount := range c.VolumeMounts {
 		rest, below := strings.CutPrefix(text, mount.MountPath)
@@ -32,7 +33,8 @@ func (p *pod) hostPath(c *corev1.Container, text string) string {
 	return text
 }
 
-// temporary is the folder for temporary files. Where the root is read-only and nothing is mounted there, it can't be written to.
+// temporary is the folder for temporary files. Where the root is read-only and nothing is mounted there, it can't be
+// written to.
 func (p *pod) temporary(c *corev1.Container) string {
 	if mounted := p.hostPath(c, "/tmp"); mounted != "/tmp" {
 		return mounted
@@ -43,8 +45,8 @@ func (p *pod) temporary(c *corev1.Container) string {
 	return p.path()
 }
 
-// writeFiles makes the pod's volumes, and a kubeconfig with the token that it finds in them: a process has no mounts, so it can't look at
-// the path where pods have it.
+// writeFiles makes the pod's volumes, and a kubeconfig with the token that it finds in them: a process has no mounts,
+// so it can't look at the path where pods have it.
 func (p *pod) writeFiles(ctx context.Context) error {
 	for i := range p.object.Spec.Volumes {
 		v := &p.object.Spec.Volumes[i]
@@ -130,20 +132,23 @@ func (p *pod) projected(ctx context.Context, v *corev1.ProjectedVolumeSource) (m
 func (p *pod) token(ctx context.Context, v *corev1.ServiceAccountTokenProjection) (map[string][]byte, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: v.ExpirationSeconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.object.Name, UID: p.object.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.object.Name,
+			UID: p.object.UID},
 	}}
 	if v.Audience != "" {
 		request.Spec.Audiences = []string{v.Audience}
 	}
 	account := p.object.Spec.ServiceAccountName
-	answer, err := p.r.api.CoreV1().ServiceAccounts(p.object.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	answer, err := p.r.api.CoreV1().ServiceAccounts(p.object.Namespace).CreateToken(ctx, account, request,
+		metav1.CreateOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("a token of service account %s: %w", account, err)
 	}
 	return map[string][]byte{v.Path: []byte(answer.Status.Token)}, nil
 }
 
-func (p *pod) configMap(ctx context.Context, name string, items []corev1.KeyToPath, may *bool) (map[string][]byte, error) {
+func (p *pod) configMap(ctx context.Context, name string, items []corev1.KeyToPath, may *bool) (map[string][]byte,
+	error) {
 	found, err := p.r.api.CoreV1().ConfigMaps(p.object.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, optional(may, err)

@@ -1,10 +1,10 @@
-// Package labpods gives a lab nodes whose pods run: system nodes, for the controller's own chart. A container of Tenon's image becomes a
-// process of this machine, with the environment, arguments, files, service account and probes that its pod says; what it prints is what
-// "kubectl logs" shows. Containers of other images are simulated, as on all nodes of a lab, so no manifest can start a program of its own
-// choice.
+// Package labpods gives a lab nodes whose pods run: system nodes, for the controller's own chart. A container of
+// Tenon's image becomes a process of this machine, with the environment, arguments, files, service account and probes
+// that its pod says; what it prints is what "kubectl logs" shows. Containers of other images are simulated, as on all
+// nodes of a lab, so no manifest can start a program of its own choice.
 //
-// It stands beside the floors, as the lab does: commands and tests use it, the autoscaler never does. It touches the lab's API server,
-// loopback addresses, a folder that it is given, and the processes that it starts.
+// It stands beside the floors, as the lab does: commands and tests use it, the autoscaler never does. It touches the
+// lab's API server, loopback addresses, a folder that it is given, and the processes that it starts.
 package labpods
 
 import (

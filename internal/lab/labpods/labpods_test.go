@@ -19,8 +19,10 @@ import (
 
 func TestWhichImagesAreExecuted(t *testing.T) {
 	for image, want := range map[string]bool{
-		"tenon": true, "tenon:1": true, "ghcr.io/tenon-sh/tenon:0.1.0": true, "registry:5000/a/tenon@sha256:00": true, "localhost:5000/tenon:1@sha256:00": true,
-		"nottenon": false, "tenon/other:1": false, "docker.io/library/busybox": false, "": false,
+		"tenon": true, "tenon:1": true, "ghcr.io/tenon-sh/tenon:0.1.0": true, "registry:5000/a/tenon@sha256:00": true,
+		"localhost:5000/tenon:1@sha256:00": true,
+		"nottenon":                         false, "tenon/other:1": false, "docker.io/library/busybox": false,
+		"": false,
 	} {
 		if got := isTenon(image); got != want {
 			t.Errorf("%q: %v, want %v", image, got, want)
@@ -33,7 +35,8 @@ func onePod(t *testing.T, c corev1.Container) *pod {
 	t.Helper()
 	dir := t.TempDir()
 	r := &Runner{o: Options{Dir: dir, Executable: "/bin/false"}, addresses: newAddresses(dir)}
-	return newPod(r, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", Labels: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{c}}})
+	return newPod(r, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u",
+		Labels: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{c}}})
 }
 
 // TestOnlyTheControllerIsRun: whoever may create pods must not run other programs of this machine.
@@ -56,7 +59,8 @@ func TestPathsBelowMounts(t *testing.T) {
 		SecurityContext: &corev1.SecurityContext{ReadOnlyRootFilesystem: &readOnly}}
 	p := onePod(t, c)
 	for text, want := range map[string]string{
-		"/etc/cert": p.path("volumes", "cert"), "/etc/cert/tls.crt": p.path("volumes", "cert", "tls.crt"), "/etc/certain": "/etc/certain", "info": "info",
+		"/etc/cert": p.path("volumes", "cert"), "/etc/cert/tls.crt": p.path("volumes", "cert", "tls.crt"),
+		"/etc/certain": "/etc/certain", "info": "info",
 	} {
 		if got := p.hostPath(&c, text); got != want {
 			t.Errorf("%s is at %s, want %s", text, got, want)
@@ -69,17 +73,21 @@ func TestPathsBelowMounts(t *testing.T) {
 
 func TestDownwardAPI(t *testing.T) {
 	c := corev1.Container{Image: "tenon", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")}, Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1500m")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}
 	p := onePod(t, c)
 	for _, try := range []struct{ resource, divisor, want string }{
-		{"requests.cpu", "1m", "1500"}, {"requests.cpu", "0", "2"}, {"limits.memory", "0", "1073741824"}, {"limits.memory", "1Mi", "1024"}, {"limits.cpu", "1", "8"},
+		{"requests.cpu", "1m", "1500"}, {"requests.cpu", "0", "2"}, {"limits.memory", "0", "1073741824"},
+		{"limits.memory", "1Mi", "1024"}, {"limits.cpu", "1", "8"},
 	} {
-		got, err := p.resource(&c, &corev1.ResourceFieldSelector{Resource: try.resource, Divisor: resource.MustParse(try.divisor)})
+		got, err := p.resource(&c, &corev1.ResourceFieldSelector{Resource: try.resource,
+			Divisor: resource.MustParse(try.divisor)})
 		if err != nil || got != try.want {
 			t.Errorf("%s by %s is %s (%v), want %s", try.resource, try.divisor, got, err, try.want)
 		}
 	}
-	for path, want := range map[string]string{"metadata.namespace": "ns", "metadata.labels['a']": "b", "status.podIP": p.address} {
+	for path, want := range map[string]string{"metadata.namespace": "ns", "metadata.labels['a']": "b",
+		"status.podIP": p.address} {
 		if got, err := p.field(path); err != nil || got != want {
 			t.Errorf("%s is %q (%v), want %q", path, got, err, want)
 		}
@@ -112,7 +120,8 @@ func TestLogsAsKubectlAsksForThem(t *testing.T) {
 		_, _ = l.Write([]byte("ree\n"))
 		l.close()
 	}
-	for query, want := range map[string]string{"": "one\ntwo\nthree\n", "tailLines=1": "three\n", "tailLines=0": "", "limitBytes=5": "one\nt", "sinceSeconds=3600": "one\ntwo\nthree\n"} {
+	for query, want := range map[string]string{"": "one\ntwo\nthree\n", "tailLines=1": "three\n", "tailLines=0": "",
+		"limitBytes=5": "one\nt", "sinceSeconds=3600": "one\ntwo\nthree\n"} {
 		if got := sendLog(t, path, query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
@@ -141,7 +150,8 @@ func sendLog(t *testing.T, path, query string) string {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	s := &sender{w: w, times: values.Get("timestamps") == "true", since: since(values), limit: number(values, "limitBytes", -1)}
+	s := &sender{w: w, times: values.Get("timestamps") == "true", since: since(values),
+		limit: number(values, "limitBytes", -1)}
 	if err := s.tail(file, number(values, "tailLines", -1)); err != nil {
 		t.Fatal(err)
 	}
@@ -155,17 +165,21 @@ func TestProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }), ReadHeaderTimeout: time.Second}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+		}), ReadHeaderTimeout: time.Second}
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
 		return intstr.FromInt32(int32(listener.Addr().(*net.TCPAddr).Port))
 	}
 	probe := func(port intstr.IntOrString) *corev1.Probe {
-		return &corev1.Probe{FailureThreshold: 1, PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port}}}
+		return &corev1.Probe{FailureThreshold: 1, PeriodSeconds: 1,
+			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: port}}}
 	}
 	named := answers(http.StatusOK)
-	p := onePod(t, corev1.Container{Image: "tenon", ReadinessProbe: probe(intstr.FromString("http")), LivenessProbe: probe(answers(http.StatusInternalServerError)),
-		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: named.IntVal}}})
+	p := onePod(t, corev1.Container{Image: "tenon", ReadinessProbe: probe(intstr.FromString("http")),
+		LivenessProbe: probe(answers(http.StatusInternalServerError)),
+		Ports:         []corev1.ContainerPort{{Name: "http", ContainerPort: named.IntVal}}})
 	p.address = "127.0.0.1"
 	sick, ended := make(chan struct{}), make(chan struct{})
 	asking := p.containers[0].probe(sick, ended)

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// logServer answers the API server's question what a container has printed, and nobody else's: the answer wants a certificate of the lab's
-// authority.
+// logServer answers the API server's question what a container has printed, and nobody else's: the answer wants a
+// certificate of the lab's authority.
 type logServer struct {
 	server *http.Server
 	port   int32
@@ -50,7 +50,8 @@ func serveLogs(r *Runner) (*logServer, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", r.answerLogs)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: callers, MinVersion: tls.VersionTLS12}}
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
+			ClientCAs: callers, MinVersion: tls.VersionTLS12}}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	return &logServer{server: server, port: int32(listener.Addr().(*net.TCPAddr).Port)}, nil
 }
@@ -63,7 +64,8 @@ func selfSigned() (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tenon-lab-logs"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, err
 }
@@ -89,7 +91,8 @@ func (r *Runner) answerLogs(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	sent := &sender{w: w, times: query.Get("timestamps") == "true", since: since(query), limit: number(query, "limitBytes", -1)}
+	sent := &sender{w: w, times: query.Get("timestamps") == "true", since: since(query),
+		limit: number(query, "limitBytes", -1)}
 	if err := sent.tail(file, number(query, "tailLines", -1)); err != nil || query.Get("follow") != "true" {
 		return
 	}

@@ -42,7 +42,8 @@ func (r *Runner) makeNodes(ctx context.Context) error {
 				NodeLabelKey: "true", corev1.LabelHostname: name, corev1.LabelTopologyZone: r.o.Zones[i],
 				corev1.LabelOSStable: runtime.GOOS, corev1.LabelArchStable: runtime.GOARCH,
 			}},
-			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taintKey, Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: taintKey, Value: "true",
+				Effect: corev1.TaintEffectNoSchedule}}},
 		}
 		_, err := r.api.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -55,8 +56,8 @@ func (r *Runner) makeNodes(ctx context.Context) error {
 	return nil
 }
 
-// report says that a node is well, what it has, and where its logs are. There is no hostname among the addresses: the API server
-// would look for it.
+// report says that a node is well, what it has, and where its logs are. There is no hostname among the addresses: the
+// API server would look for it.
 func (r *Runner) report(ctx context.Context, name string) error {
 	now := metav1.Now()
 	has := nodeHas()
@@ -64,21 +65,26 @@ func (r *Runner) report(ctx context.Context, name string) error {
 		Capacity: has, Allocatable: has,
 		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: r.logs.port}},
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "ProcessesRun", Message: "pods of Tenon's image run as processes of this machine",
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			Reason: "ProcessesRun", Message: "pods of Tenon's image run as processes of this machine",
 			LastHeartbeatTime: now, LastTransitionTime: now}},
-		NodeInfo: corev1.NodeSystemInfo{OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH, OSImage: "processes", KernelVersion: "processes", ContainerRuntimeVersion: "processes://0", KubeletVersion: "v0.0.0"},
+		NodeInfo: corev1.NodeSystemInfo{OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH,
+			OSImage: "processes", KernelVersion: "processes", ContainerRuntimeVersion: "processes://0",
+			KubeletVersion: "v0.0.0"},
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
 	}
-	_, err = r.api.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = r.api.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{}, "status")
 	return err
 }
 
 // nodeHas is the capacity of a system node.
 func nodeHas() corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"),
+		corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110")}
 }
 
 // beat keeps the nodes alive.

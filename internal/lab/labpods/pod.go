@@ -127,7 +127,8 @@ func (p *pod) executes() bool {
 // announce says where the pod listens.
 func (p *pod) announce(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, AddressAnnotationKey, p.address)
-	_, err := p.r.api.CoreV1().Pods(p.object.Namespace).Patch(ctx, p.object.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	_, err := p.r.api.CoreV1().Pods(p.object.Namespace).Patch(ctx, p.object.Name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -158,7 +159,8 @@ func (p *pod) forget() {
 	defer cancel()
 	for {
 		now, uid := int64(0), p.object.UID
-		err := p.r.api.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := p.r.api.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name,
+			metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return
 		}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe asks the process how it is, until it has ended: readiness decides whether the pod is ready, and a process that is not alive closes
-// sick.
+// probe asks the process how it is, until it has ended: readiness decides whether the pod is ready, and a process that
+// is not alive closes sick.
 func (c *container) probe(sick chan<- struct{}, ended <-chan struct{}) *sync.WaitGroup {
 	var asking sync.WaitGroup
 	if p := c.spec.ReadinessProbe; p != nil {
@@ -83,12 +83,14 @@ func (c *container) answers(p *corev1.Probe) error {
 	if scheme == "" {
 		scheme = "http"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(c.p.address, port)+p.HTTPGet.Path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(c.p.address, port)+
+		p.HTTPGet.Path, nil)
 	if err != nil {
 		return err
 	}
 	// As kubelets do: no connection is kept, no certificate checked.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return err

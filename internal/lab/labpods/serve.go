@@ -20,14 +20,15 @@ import (
 // labWatch is how often is looked whether the lab is still there.
 const labWatch = 500 * time.Millisecond
 
-// recordPath is the file that tells of a runner. Its lock is held as long as it runs; the kernel drops it with the process.
+// recordPath is the file that tells of a runner. Its lock is held as long as it runs; the kernel drops it with the
+// process.
 func recordPath(dir string) string { return filepath.Join(dir, "system.pid") }
 
 // LogPath is the log of a runner in the background.
 func LogPath(dir string) string { return filepath.Join(dir, "logs", "system.log") }
 
-// Serve runs the pods of the system nodes of the lab in dir until the context ends or the lab does. ready is called once the nodes are
-// there. Of the options it needs what to execute, and the zones.
+// Serve runs the pods of the system nodes of the lab in dir until the context ends or the lab does. ready is called
+// once the nodes are there. Of the options it needs what to execute, and the zones.
 func Serve(ctx context.Context, dir string, o Options, ready func()) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -119,7 +120,8 @@ func Down(ctx context.Context, dir string) error {
 	})
 }
 
-// Await returns when the system nodes of the lab in dir are there. ended tells that the process that makes them has ended.
+// Await returns when the system nodes of the lab in dir are there. ended tells that the process that makes them has
+// ended.
 func Await(ctx context.Context, dir string, ended <-chan error) error {
 	return await(ctx, "there are no system nodes yet; see "+LogPath(dir), func() (bool, error) {
 		select {

@@ -78,11 +78,14 @@ func (p *pod) fill(status *corev1.PodStatus) {
 	}
 	for i := range p.object.Spec.InitContainers {
 		c := &p.object.Spec.InitContainers[i]
-		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, Ready: true,
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now}}})
+		status.InitContainerStatuses = append(status.InitContainerStatuses, corev1.ContainerStatus{Name: c.Name,
+			Image: c.Image, Ready: true,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed",
+				StartedAt: now, FinishedAt: now}}})
 	}
 	for kind, is := range map[corev1.PodConditionType]corev1.ConditionStatus{
-		corev1.PodReadyToStartContainers: corev1.ConditionTrue, corev1.PodInitialized: corev1.ConditionTrue, corev1.ContainersReady: ready, corev1.PodReady: ready,
+		corev1.PodReadyToStartContainers: corev1.ConditionTrue, corev1.PodInitialized: corev1.ConditionTrue,
+		corev1.ContainersReady: ready, corev1.PodReady: ready,
 	} {
 		setCondition(status, kind, is, now)
 	}
@@ -104,6 +107,7 @@ func (c *container) status() corev1.ContainerStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	started := c.state.Running != nil
-	return corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Ready: c.ready, Started: &started, RestartCount: c.restarts,
-		State: c.state, LastTerminationState: c.last}
+	return corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, Ready: c.ready, Started: &started,
+		RestartCount: c.restarts,
+		State:        c.state, LastTerminationState: c.last}
 }

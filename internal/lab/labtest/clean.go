@@ -29,13 +29,15 @@ func swept() []schema.GroupVersionResource {
 		return out
 	}
 	return slices.Concat(
-		resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+		resource("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",
+			"mutatingwebhookconfigurations",
 			"validatingadmissionpolicybindings", "validatingadmissionpolicies"),
 		resource("batch", "v1", "cronjobs", "jobs"),
 		resource("apps", "v1", "deployments", "statefulsets", "daemonsets", "replicasets"),
 		resource("", "v1", "replicationcontrollers"),
 		resource("policy", "v1", "poddisruptionbudgets"),
-		resource("", "v1", "pods", "persistentvolumeclaims", "persistentvolumes", "services", "limitranges", "resourcequotas"),
+		resource("", "v1", "pods", "persistentvolumeclaims", "persistentvolumes", "services", "limitranges",
+			"resourcequotas"),
 		resource("storage.k8s.io", "v1", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),
 		resource("scheduling.k8s.io", "v1", "priorityclasses"),
 		resource("node.k8s.io", "v1", "runtimeclasses"),
@@ -178,7 +180,8 @@ func (s sweeper) sweepResource(ctx context.Context, resource schema.GroupVersion
 }
 
 // remove takes an object's finalizers, whose controllers are gone, and deletes it.
-func (s sweeper) remove(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {
+func (s sweeper) remove(ctx context.Context, resource schema.GroupVersionResource,
+	object *metav1.PartialObjectMetadata) error {
 	objects := s.objects.Resource(resource).Namespace(object.Namespace)
 	var patchErr error
 	if len(object.Finalizers) > 0 {

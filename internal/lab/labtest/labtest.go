@@ -134,8 +134,8 @@ func (l *Lab) Config() *rest.Config { return rest.CopyConfig(l.config) }
 // Kubeconfig returns the path of the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() string { return l.kubeconfig }
 
-// Restart kills parts of the control plane, such as etcd and kube-apiserver, and returns when they are back with all their
-// objects. Tests of the package that run later find the lab as ever.
+// Restart kills parts of the control plane, such as etcd and kube-apiserver, and returns when they are back with all
+// their objects. Tests of the package that run later find the lab as ever.
 func (l *Lab) Restart(parts ...string) error {
 	return lab.Restart(l.t.Context(), filepath.Dir(l.kubeconfig), parts...)
 }

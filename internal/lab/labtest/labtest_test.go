@@ -208,20 +208,23 @@ func TestEachTestFindsACleanSlate(t *testing.T) {
 	first.InstallCRDs(widgets())
 	c := first.Client(scheme.Scheme)
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stuck", Finalizers: []string{"test.tenon.sh/forgotten"}},
-		Spec:       corev1.PodSpec{NodeName: "gone", Containers: []corev1.Container{{Name: "a", Image: "b"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stuck",
+			Finalizers: []string{"test.tenon.sh/forgotten"}},
+		Spec: corev1.PodSpec{NodeName: "gone", Containers: []corev1.Container{{Name: "a", Image: "b"}}},
 	}
 	event := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: "old"},
 		InvolvedObject: corev1.ObjectReference{Namespace: "default", Kind: "Pod", Name: "stuck"},
 	}
-	create(t, c, simulatedNode("leftover", "1"), deployment("default", 3), deployment(first.Namespace(), 3), widget("left"), pod, event)
+	create(t, c, simulatedNode("leftover", "1"), deployment("default", 3), deployment(first.Namespace(), 3),
+		widget("left"), pod, event)
 
 	second := New(t)
 	if second.Namespace() == first.Namespace() {
 		t.Error("two tests share a namespace")
 	}
-	for _, list := range []client.ObjectList{&corev1.NodeList{}, &corev1.PodList{}, &appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, widgetList()} {
+	for _, list := range []client.ObjectList{&corev1.NodeList{}, &corev1.PodList{}, &appsv1.DeploymentList{},
+		&appsv1.ReplicaSetList{}, widgetList()} {
 		if err := c.List(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}

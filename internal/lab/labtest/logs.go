@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// KeyTwice is a key that an object in the JSON text has twice; empty if each is there once. An error says that the text is no JSON.
+// KeyTwice is a key that an object in the JSON text has twice; empty if each is there once. An error says that the text
+// is no JSON.
 func KeyTwice(text string) (string, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

@@ -54,7 +54,8 @@ func places(t *testing.T, c client.Client) []string {
 func nodeOf(t *testing.T, c client.Client, namespace, pod string) string {
 	t.Helper()
 	var p corev1.Pod
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: pod}, &p); err != nil || p.Status.Phase != corev1.PodRunning {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: pod}, &p); err != nil ||
+		p.Status.Phase != corev1.PodRunning {
 		return ""
 	}
 	return p.Spec.NodeName
@@ -67,13 +68,14 @@ func drain(t *testing.T, c client.Client, node, namespace, pod string) {
 	if err := c.Patch(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}, closed); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: pod}}); err != nil {
+	if err := c.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace,
+		Name: pod}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Volumes of EBS are made in the zone of their pod's node, are attached there, bring the pod back to the zone, and go with
-// their claim.
+// Volumes of EBS are made in the zone of their pod's node, are attached there, bring the pod back to the zone, and go
+// with their claim.
 func TestVolumesStayInTheirZone(t *testing.T) {
 	l := New(t)
 	c := l.Client(scheme.Scheme)
@@ -106,7 +108,9 @@ func TestVolumesStayInTheirZone(t *testing.T) {
 	if err := c.Delete(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
-	within(t, time.Minute, "the volume to go with its claim", func() bool { return len(attached(t, c))+len(places(t, c)) == 0 })
+	within(t, time.Minute, "the volume to go with its claim", func() bool {
+		return len(attached(t, c))+len(places(t, c)) == 0
+	})
 }
 
 // A node takes no more volumes than its drivers say, and those of the default class count nowhere.
@@ -116,7 +120,8 @@ func TestNodesTakeSoManyVolumes(t *testing.T) {
 	create(t, c, zonedNode("small", "zone-a", 2))
 	within(t, time.Minute, "the drivers of the node", func() bool {
 		var drivers storagev1.CSINode
-		return c.Get(t.Context(), client.ObjectKey{Name: "small"}, &drivers) == nil && *drivers.Spec.Drivers[0].Allocatable.Count == 2
+		return c.Get(t.Context(), client.ObjectKey{Name: "small"}, &drivers) == nil &&
+			*drivers.Spec.Drivers[0].Allocatable.Count == 2
 	})
 	old := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "as-older-drivers"}, Provisioner: "ebs.csi.aws.com",
@@ -126,7 +131,8 @@ func TestNodesTakeSoManyVolumes(t *testing.T) {
 	old.VolumeBindingMode = &late
 	create(t, c, old, statefulSet(l.Namespace(), "db", old.Name, 3), statefulSet(l.Namespace(), "web", "", 3))
 	within(t, time.Minute, "the pods that the node takes", func() bool {
-		return phases(t, c, l.Namespace(), "db")[corev1.PodRunning] == 2 && phases(t, c, l.Namespace(), "web")[corev1.PodRunning] == 3 && len(attached(t, c)) == 2
+		return phases(t, c, l.Namespace(), "db")[corev1.PodRunning] == 2 && phases(t, c, l.Namespace(),
+			"web")[corev1.PodRunning] == 3 && len(attached(t, c)) == 2
 	})
 	want := "everywhere everywhere everywhere topology.ebs.csi.aws.com/zone=zone-a topology.ebs.csi.aws.com/zone=zone-a"
 	if got := strings.Join(places(t, c), " "); got != want {

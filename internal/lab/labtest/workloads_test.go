@@ -55,8 +55,8 @@ func phases(t *testing.T, c client.Client, namespace, app string) map[corev1.Pod
 	return out
 }
 
-// Every controller of Kubernetes works: a DaemonSet has a pod on each node, Jobs complete, at once or after the time that
-// they say, and a CronJob makes a Job each minute.
+// Every controller of Kubernetes works: a DaemonSet has a pod on each node, Jobs complete, at once or after the time
+// that they say, and a CronJob makes a Job each minute.
 func TestEveryKindOfWorkloadRuns(t *testing.T) {
 	l := New(t)
 	c := l.Client(scheme.Scheme)
@@ -75,20 +75,24 @@ func TestEveryKindOfWorkloadRuns(t *testing.T) {
 		Spec: template("once").Spec,
 	}
 	once.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-	create(t, c, daemonSet(namespace, "agent"), quick, short, long, every, once, simulatedNode("one", "8"), simulatedNode("two", "8"))
+	create(t, c, daemonSet(namespace, "agent"), quick, short, long, every, once, simulatedNode("one", "8"),
+		simulatedNode("two", "8"))
 	for what, of := range map[string]struct {
 		app   string
 		phase corev1.PodPhase
 		n     int
 	}{
-		"a DaemonSet's pod on each node": {"agent", corev1.PodRunning, 2}, "a Job to complete": {"quick", corev1.PodSucceeded, 2},
-		"a Job with a short delay to complete": {"short", corev1.PodSucceeded, 2}, "a pod that is told to end": {"once", corev1.PodSucceeded, 1},
+		"a DaemonSet's pod on each node": {"agent", corev1.PodRunning, 2}, "a Job to complete": {"quick",
+			corev1.PodSucceeded, 2},
+		"a Job with a short delay to complete": {"short", corev1.PodSucceeded, 2}, "a pod that is told to end": {"once",
+			corev1.PodSucceeded, 1},
 		"the CronJob's Job": {"every", corev1.PodSucceeded, 2},
 	} {
 		within(t, 2*time.Minute, what, func() bool { return phases(t, c, namespace, of.app)[of.phase] >= of.n })
 	}
 	within(t, time.Minute, "the Job to be complete", func() bool {
-		return c.Get(t.Context(), client.ObjectKeyFromObject(quick), quick) == nil && quick.Status.CompletionTime != nil && quick.Status.Succeeded == 2
+		return c.Get(t.Context(), client.ObjectKeyFromObject(quick), quick) == nil &&
+			quick.Status.CompletionTime != nil && quick.Status.Succeeded == 2
 	})
 	if got := phases(t, c, namespace, "long"); got[corev1.PodRunning] != 1 || len(got) != 1 {
 		t.Errorf("the pods of the Job that takes an hour are %v", got)

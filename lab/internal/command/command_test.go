@@ -88,7 +88,8 @@ func TestTakenDirectory(t *testing.T) {
 			t.Errorf("%v: got %v, want a TakenError", args, err)
 		}
 	}
-	if _, err := run("status", "--dir="+dir.Path()); err == nil || !strings.Contains(err.Error(), "starting or ending") {
+	if _, err := run("status", "--dir="+dir.Path()); err == nil || !strings.Contains(err.Error(),
+		"starting or ending") {
 		t.Errorf("status: got %v", err)
 	}
 }

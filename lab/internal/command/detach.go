@@ -46,7 +46,8 @@ func runDetached(dir labdir.Dir, out io.Writer) error {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		return errors.Join(err, ignoreExit(cmd.Wait()))
 	}
-	fmt.Fprintf(out, "lab: runs in the background (pid %d); end it with: tenon lab down --dir %s\n", cmd.Process.Pid, dir.Path())
+	fmt.Fprintf(out, "lab: runs in the background (pid %d); end it with: tenon lab down --dir %s\n", cmd.Process.Pid,
+		dir.Path())
 	return cmd.Process.Release()
 }
 

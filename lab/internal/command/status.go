@@ -49,7 +49,8 @@ func runningRecord(dir labdir.Dir) (labdir.Record, error) {
 		return labdir.Record{}, err
 	}
 	if pid == 0 {
-		return labdir.Record{}, fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir.Path(), dir.Path())
+		return labdir.Record{}, fmt.Errorf("no lab runs in %s: start one with: tenon lab up --dir %s", dir.Path(),
+			dir.Path())
 	}
 	record, ok, err := dir.LoadRecord()
 	if err != nil {
@@ -61,7 +62,8 @@ func runningRecord(dir labdir.Dir) (labdir.Record, error) {
 	return record, nil
 }
 
-func printStatus(ctx context.Context, dir labdir.Dir, record labdir.Record, probe *controlplane.Probe, out io.Writer) error {
+func printStatus(ctx context.Context, dir labdir.Dir, record labdir.Record, probe *controlplane.Probe,
+	out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "PART\tPID\tREADY\tADDRESS\tMEMORY")
 	total, sick := memory(record.Supervisor), 0

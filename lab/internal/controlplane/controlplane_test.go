@@ -71,7 +71,8 @@ func TestCredentialsKeepWhatMustOutliveARun(t *testing.T) {
 	first := writtenCredentials(t, dir, "https://127.0.0.1:1")
 	second := writtenCredentials(t, dir, "https://127.0.0.1:2")
 	for name, content := range first {
-		kept := strings.HasPrefix(name, "pki/ca.") || strings.HasPrefix(name, "pki/front-proxy-ca.") || strings.HasPrefix(name, "pki/service-account.")
+		kept := strings.HasPrefix(name, "pki/ca.") || strings.HasPrefix(name, "pki/front-proxy-ca.") ||
+			strings.HasPrefix(name, "pki/service-account.")
 		if same := bytes.Equal(content, second[name]); same != kept {
 			t.Errorf("%s: kept %v, want %v", name, same, kept)
 		}

@@ -70,7 +70,8 @@ func writeKubeconfigs(dir labdir.Dir, server string, authority *pki.Authority) e
 		group []string
 	}{
 		{[]string{"kubeconfig"}, "lab-admin", []string{"system:masters"}},
-		{[]string{"config", "controller-manager.kubeconfig"}, "system:kube-controller-manager", []string{"system:masters"}},
+		{[]string{"config", "controller-manager.kubeconfig"}, "system:kube-controller-manager",
+			[]string{"system:masters"}},
 		{[]string{"config", "scheduler.kubeconfig"}, "system:kube-scheduler", []string{"system:masters"}},
 		{[]string{"config", "kwok.kubeconfig"}, "kwok", []string{"system:masters"}},
 	} {

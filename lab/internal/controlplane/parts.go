@@ -78,7 +78,8 @@ func apiServerPart(dir labdir.Dir, p ports) part {
 			// pod of a lab ever connects to it.
 			"--endpoint-reconciler-type=none",
 			"--etcd-servers=https://" + hostPort(p.etcd),
-			"--etcd-cafile=" + pki("ca.crt"), "--etcd-certfile=" + pki("etcd-client.crt"), "--etcd-keyfile=" + pki("etcd-client.key"),
+			"--etcd-cafile=" + pki("ca.crt"), "--etcd-certfile=" + pki("etcd-client.crt"), "--etcd-keyfile=" +
+				pki("etcd-client.key"),
 			"--tls-cert-file=" + pki("apiserver.crt"), "--tls-private-key-file=" + pki("apiserver.key"),
 			"--client-ca-file=" + pki("ca.crt"),
 			"--authorization-mode=Node,RBAC",
@@ -94,7 +95,8 @@ func apiServerPart(dir labdir.Dir, p ports) part {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + pki("front-proxy-client.crt"),
 			"--proxy-client-key-file=" + pki("front-proxy-client.key"),
-			"--kubelet-client-certificate=" + pki("apiserver-kubelet-client.crt"), "--kubelet-client-key=" + pki("apiserver-kubelet-client.key"),
+			"--kubelet-client-certificate=" + pki("apiserver-kubelet-client.crt"), "--kubelet-client-key=" +
+				pki("apiserver-kubelet-client.key"),
 			"--enable-aggregator-routing=false",
 			"--max-requests-inflight=4000", "--max-mutating-requests-inflight=2000",
 			"--profiling=false",

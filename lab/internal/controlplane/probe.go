@@ -39,7 +39,8 @@ func NewProbe(dir labdir.Dir) (*Probe, error) {
 	return &Probe{client: &http.Client{
 		Timeout: 2 * time.Second,
 		Transport: &http.Transport{
-			TLSClientConfig:   &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+			TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair},
+				MinVersion: tls.VersionTLS12},
 			DisableKeepAlives: true,
 		},
 	}}, nil

@@ -9,8 +9,8 @@ import (
 // reviveTries is how often a part whose port somebody has taken while it was away is started again.
 const reviveTries = 5
 
-// guard follows a part until it ends for good. A part that ended because somebody asked for its restart is started again
-// as it was, with the same ports and data; any other end is the end of the lab.
+// guard follows a part until it ends for good. A part that ended because somebody asked for its restart is started
+// again as it was, with the same ports and data; any other end is the end of the lab.
 func (c *ControlPlane) guard(p part, now *process.Process) {
 	for tries := 0; ; {
 		<-now.Done()

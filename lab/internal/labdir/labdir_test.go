@@ -103,7 +103,8 @@ func TestRecordRoundTrip(t *testing.T) {
 	if _, ok, err := dir.LoadRecord(); ok || err != nil {
 		t.Fatalf("before: %v, %v", ok, err)
 	}
-	want := Record{Supervisor: 7, Started: time.Unix(1000, 0).UTC(), Parts: []Part{{Name: "etcd", PID: 8, Address: "a", Health: "/h"}}}
+	want := Record{Supervisor: 7, Started: time.Unix(1000, 0).UTC(), Parts: []Part{{Name: "etcd", PID: 8, Address: "a",
+		Health: "/h"}}}
 	if err := dir.SaveRecord(want); err != nil {
 		t.Fatal(err)
 	}

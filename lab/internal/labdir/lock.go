@@ -22,7 +22,8 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("a lab already runs in %s (pid %d): use it, choose another --dir, or end it with: tenon lab down --dir %s",
+	return fmt.Sprintf("a lab already runs in %s (pid %d): use it, choose another --dir, or end it with: tenon lab "+
+		"down --dir %s",
 		e.Dir, e.PID, e.Dir)
 }
 

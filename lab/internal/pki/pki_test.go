@@ -26,7 +26,8 @@ func TestIssuedCertificatesServeAndIdentify(t *testing.T) {
 	}))
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority.Pair().Cert)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{serving}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{serving}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: pool}
 	server.StartTLS()
 	defer server.Close()
 
@@ -96,7 +97,8 @@ func TestParseAuthority(t *testing.T) {
 
 func TestKubeconfigNamesServerAndUser(t *testing.T) {
 	text := string(Kubeconfig("https://127.0.0.1:1", []byte("ca"), "ann", Pair{Cert: []byte("c"), Key: []byte("k")}))
-	for _, want := range []string{`server: "https://127.0.0.1:1"`, "certificate-authority-data: Y2E=", "client-certificate-data: Yw==", "client-key-data: aw==", "current-context: lab"} {
+	for _, want := range []string{`server: "https://127.0.0.1:1"`, "certificate-authority-data: Y2E=",
+		"client-certificate-data: Yw==", "client-key-data: aw==", "current-context: lab"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

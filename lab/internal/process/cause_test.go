@@ -9,8 +9,10 @@ import (
 
 func TestCause(t *testing.T) {
 	for name, c := range map[string]struct{ log, want string }{
-		"klog":         {"I0101 00:00:00.0 1 a.go:1] fine\nE0101 00:00:00.0 1 run.go:72] \"command failed\" err=\"no luck\"\nI0101 bye\n", `"command failed" err="no luck"`},
-		"zap":          {`{"level":"fatal","msg":"listening failed","error":"address already in use"}` + "\n" + `{"level":"warn","msg":"closing"}` + "\n", "listening failed: address already in use"},
+		"klog": {"I0101 00:00:00.0 1 a.go:1] fine\nE0101 00:00:00.0 1 run.go:72] \"command failed\" err=\"no " +
+			"luck\"\nI0101 bye\n", `"command failed" err="no luck"`},
+		"zap": {`{"level":"fatal","msg":"listening failed","error":"address already in use"}` + "\n" +
+			`{"level":"warn","msg":"closing"}` + "\n", "listening failed: address already in use"},
 		"slog":         {`{"level":"ERROR","msg":"failed","err":"reason"}` + "\n", "failed: reason"},
 		"plain":        {"one\ntwo\n\n", "two"},
 		"cobra":        {"Error: unknown flag\nUsage:\n", "Error: unknown flag"},

@@ -61,7 +61,8 @@ func playSupervisor(folder string) {
 	if err != nil {
 		os.Exit(5)
 	}
-	if _, err := runner.Start(Spec{Name: "stubborn", Args: []string{filepath.Join(folder, "lock")}, Log: filepath.Join(folder, "log")}); err != nil {
+	if _, err := runner.Start(Spec{Name: "stubborn", Args: []string{filepath.Join(folder, "lock")},
+		Log: filepath.Join(folder, "log")}); err != nil {
 		os.Exit(6)
 	}
 	fmt.Println("started")

@@ -47,7 +47,8 @@ func TestStagesCoverNodesAndPods(t *testing.T) {
 			t.Errorf("%s has no selector or no steps", s.Metadata.Name)
 		}
 	}
-	want := "Node node-joins, Node node-beats, Pod pod-runs, Pod pod-sickens, Pod pod-completes, Pod pod-ends, Pod pod-ends-late"
+	want := "Node node-joins, Node node-beats, Pod pod-runs, Pod pod-sickens, Pod pod-completes, Pod pod-ends, Pod " +
+		"pod-ends-late"
 	if got := strings.Join(names, ", "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -75,7 +76,8 @@ func render(t *testing.T, name string, object map[string]any) map[string]any {
 		if s.Metadata.Name != name {
 			continue
 		}
-		parsed, err := template.New(name).Funcs(functions).Funcs(Functions("v1.2.3")).Parse(s.Spec.Steps[0].Patch.Template)
+		parsed, err := template.New(name).Funcs(functions).Funcs(Functions("v1.2.3")).
+			Parse(s.Spec.Steps[0].Patch.Template)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,9 +155,11 @@ func TestABoundPodRuns(t *testing.T) {
 	patch := render(t, "pod-runs", map[string]any{
 		"metadata": map[string]any{"name": "p", "namespace": "d", "uid": "u"},
 		"spec": map[string]any{
-			"nodeName":       "n",
-			"containers":     []any{map[string]any{"name": "a", "image": "i"}, map[string]any{"name": "b", "image": "i"}},
-			"initContainers": []any{map[string]any{"name": "c", "image": "i"}, map[string]any{"name": "d", "image": "i", "restartPolicy": "Always"}},
+			"nodeName": "n",
+			"containers": []any{map[string]any{"name": "a", "image": "i"}, map[string]any{"name": "b",
+				"image": "i"}},
+			"initContainers": []any{map[string]any{"name": "c", "image": "i"}, map[string]any{"name": "d", "image": "i",
+				"restartPolicy": "Always"}},
 		},
 	})
 	if patch["phase"] != "Running" || patch["podIP"] != "10.128.0.1" {

@@ -93,14 +93,16 @@ func within(class *storagev1.StorageClass, zone string) *corev1.VolumeNodeAffini
 		key = corev1.LabelTopologyZone
 	}
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn,
+			Values: []string{zone}}},
 	}}}}
 }
 
 // IsOver tells whether a volume is to be deleted: its claim is gone, nobody keeps
 // it, and it is attached nowhere.
 func IsOver(pv *corev1.PersistentVolume, attachments []*storagev1.VolumeAttachment) bool {
-	if pv.DeletionTimestamp != nil || pv.Status.Phase != corev1.VolumeReleased || !Ours(pv.Annotations[ProvisionedBy]) ||
+	if pv.DeletionTimestamp != nil || pv.Status.Phase != corev1.VolumeReleased ||
+		!Ours(pv.Annotations[ProvisionedBy]) ||
 		pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
 		return false
 	}

@@ -46,7 +46,8 @@ func Classes() []*storagev1.StorageClass {
 			ReclaimPolicy: &gone, VolumeBindingMode: &late,
 		},
 		{
-			ObjectMeta:  metav1.ObjectMeta{Name: "standard", Labels: mine, Annotations: map[string]string{defaultClass: "true"}},
+			ObjectMeta: metav1.ObjectMeta{Name: "standard", Labels: mine,
+				Annotations: map[string]string{defaultClass: "true"}},
 			Provisioner: PlainDriver, ReclaimPolicy: &gone, VolumeBindingMode: &late,
 		},
 	}

@@ -47,16 +47,21 @@ func TestAClaimGetsAVolumeInTheZone(t *testing.T) {
 		where  string
 		policy corev1.PersistentVolumeReclaimPolicy
 	}{
-		"of EBS":                  {claimOf(EBSDriver), gp3, "us-west-2b", "topology.kubernetes.io/zone=us-west-2b", corev1.PersistentVolumeReclaimDelete},
-		"with the driver's label": {claimOf(EBSDriver), old, "us-west-2b", "topology.ebs.csi.aws.com/zone=us-west-2b", corev1.PersistentVolumeReclaimRetain},
-		"nodes without a zone":    {claimOf(EBSDriver), gp3, "", "", corev1.PersistentVolumeReclaimDelete},
-		"plain":                   {claimOf(PlainDriver), standard, "us-west-2b", "", corev1.PersistentVolumeReclaimDelete},
+		"of EBS": {claimOf(EBSDriver), gp3, "us-west-2b", "topology.kubernetes.io/zone=us-west-2b",
+			corev1.PersistentVolumeReclaimDelete},
+		"with the driver's label": {claimOf(EBSDriver), old, "us-west-2b", "topology.ebs.csi.aws.com/zone=us-west-2b",
+			corev1.PersistentVolumeReclaimRetain},
+		"nodes without a zone": {claimOf(EBSDriver), gp3, "", "", corev1.PersistentVolumeReclaimDelete},
+		"plain": {claimOf(PlainDriver), standard, "us-west-2b", "",
+			corev1.PersistentVolumeReclaimDelete},
 	} {
 		pv := For(c.claim, c.class, c.zone)
 		if got := affinity(pv); got != c.where || pv.Spec.PersistentVolumeReclaimPolicy != c.policy {
-			t.Errorf("%s: it is in %q and goes by %s, want %q and %s", name, got, pv.Spec.PersistentVolumeReclaimPolicy, c.where, c.policy)
+			t.Errorf("%s: it is in %q and goes by %s, want %q and %s", name, got, pv.Spec.PersistentVolumeReclaimPolicy,
+				c.where, c.policy)
 		}
-		if size := pv.Spec.Capacity[corev1.ResourceStorage]; size.String() != "8Gi" || pv.Spec.ClaimRef.UID != c.claim.UID || pv.Spec.StorageClassName != c.class.Name {
+		if size := pv.Spec.Capacity[corev1.ResourceStorage]; size.String() != "8Gi" ||
+			pv.Spec.ClaimRef.UID != c.claim.UID || pv.Spec.StorageClassName != c.class.Name {
 			t.Errorf("%s: %+v is not the claim's volume", name, pv.Spec)
 		}
 		if h := pv.Spec.CSI.VolumeHandle; !strings.HasPrefix(h, "vol-0") || len(h) != len("vol-0123456789abcdef0") {

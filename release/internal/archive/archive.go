@@ -36,7 +36,8 @@ func Tar(out io.Writer, when time.Time, entries []Entry) error {
 			return err
 		}
 		header := &tar.Header{
-			Name: e.Name, Mode: tarMode(e.Mode), Size: size, Uid: e.Owner, Gid: e.Owner, ModTime: when.Truncate(time.Second),
+			Name: e.Name, Mode: tarMode(e.Mode), Size: size, Uid: e.Owner, Gid: e.Owner,
+			ModTime:  when.Truncate(time.Second),
 			Typeflag: tar.TypeReg, Format: tar.FormatUSTAR,
 		}
 		if strings.HasSuffix(e.Name, "/") {

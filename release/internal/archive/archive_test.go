@@ -22,7 +22,8 @@ func TestArchivesAreReproducible(t *testing.T) {
 		if err := os.Chtimes(file, time.Unix(int64(i)*1e6, 0), time.Unix(int64(i)*1e6, 0)); err != nil {
 			t.Fatal(err)
 		}
-		entries := []Entry{{Name: "tenon", Mode: 0o755, File: file}, {Name: "LICENSE", Mode: 0o644, Text: []byte("free")}}
+		entries := []Entry{{Name: "tenon", Mode: 0o755, File: file}, {Name: "LICENSE", Mode: 0o644,
+			Text: []byte("free")}}
 		out := t.TempDir()
 		for _, err := range []error{
 			TarGz(filepath.Join(out, "a.tar.gz"), when, entries), Zip(filepath.Join(out, "a.zip"), when, entries),
@@ -56,7 +57,8 @@ func TestArchivesAreReproducible(t *testing.T) {
 
 func TestTarKeepsModesAndOwners(t *testing.T) {
 	var out bytes.Buffer
-	err := Tar(&out, time.Unix(7, 0), []Entry{{Name: "tmp/", Mode: os.ModeSticky | 0o777}, {Name: "home", Mode: 0o640, Owner: 65532, Text: []byte("x")}})
+	err := Tar(&out, time.Unix(7, 0), []Entry{{Name: "tmp/", Mode: os.ModeSticky | 0o777}, {Name: "home", Mode: 0o640,
+		Owner: 65532, Text: []byte("x")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package chart packages Helm charts with the version of the release, with Helm's own library, so that the same chart gives
-// the same archive.
+// Package chart packages Helm charts with the version of the release, with Helm's own library, so that the same chart
+// gives the same archive.
 package chart
 
 import (
@@ -72,7 +72,8 @@ func Manifests(folder, path string) error {
 	if err != nil {
 		return err
 	}
-	values, err := util.ToRenderValues(c, nil, common.ReleaseOptions{Name: c.Name(), Namespace: "kube-system", IsInstall: true}, common.DefaultCapabilities)
+	values, err := util.ToRenderValues(c, nil, common.ReleaseOptions{Name: c.Name(), Namespace: "kube-system",
+		IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
 		return fmt.Errorf("reading the values of %s: %w", folder, err)
 	}

@@ -63,12 +63,14 @@ func TestManifestsOfTheCRDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"} {
+	for _, want := range []string{"nodepools.karpenter.sh", "nodeclaims.karpenter.sh",
+		"ec2nodeclasses.karpenter.k8s.aws"} {
 		if !strings.Contains(string(text), "\n  name: "+want+"\n") {
 			t.Errorf("%s is missing", want)
 		}
 	}
-	if files, _ := filepath.Glob(filepath.Join(charts, "karpenter-crd", "templates", "*.yaml")); strings.Count(string(text), "---\n") != len(files) {
+	if files, _ := filepath.Glob(filepath.Join(charts, "karpenter-crd", "templates",
+		"*.yaml")); strings.Count(string(text), "---\n") != len(files) {
 		t.Errorf("%d documents of %d files", strings.Count(string(text), "---\n"), len(files))
 	}
 }

@@ -17,7 +17,8 @@ import (
 // other bytes.
 const Toolchain = "go1.26.8"
 
-// The programs: what people use on their machines, and what runs in a cluster, without the lab, the demo and the simulated account.
+// The programs: what people use on their machines, and what runs in a cluster, without the lab, the demo and the
+// simulated account.
 const (
 	Tenon      = "./cmd/tenon"
 	Controller = "./cmd/controller"
@@ -62,8 +63,8 @@ func Build(ctx context.Context, s source.Source, program string, p Platform, fil
 }
 
 // Args are those of the go command. Paths of the machine, symbols that only a debugger needs and the build's own id are
-// left out; the state of the repository is told to the linker and not read by the go command, so that an archive without
-// history gives the same.
+// left out; the state of the repository is told to the linker and not read by the go command, so that an archive
+// without history gives the same.
 func Args(s source.Source, program, file string) []string {
 	flags := []string{"-s", "-w", "-buildid="}
 	for _, field := range [][2]string{
@@ -72,7 +73,8 @@ func Args(s source.Source, program, file string) []string {
 	} {
 		flags = append(flags, "-X", linked+"."+field[0]+"="+field[1])
 	}
-	return []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", strings.Join(flags, " "), "-o", file, program}
+	return []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", strings.Join(flags, " "),
+		"-o", file, program}
 }
 
 // Environment takes from the machine's what does not change the bytes.
@@ -81,11 +83,13 @@ func Environment(machine []string, p Platform) []string {
 	for _, variable := range machine {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case "GOFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFIPS140", "GOTOOLCHAIN", "GOWORK", "CGO_ENABLED":
+		case "GOFLAGS", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFIPS140", "GOTOOLCHAIN", "GOWORK",
+			"CGO_ENABLED":
 		default:
 			out = append(out, variable)
 		}
 	}
-	return append(out, "GOOS="+p.OS, "GOARCH="+p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off", "GOTOOLCHAIN="+Toolchain,
+	return append(out, "GOOS="+p.OS, "GOARCH="+p.Arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off",
+		"GOTOOLCHAIN="+Toolchain,
 		"GOWORK=off", "GOFLAGS=", "GOEXPERIMENT=", "CGO_ENABLED=0")
 }

@@ -12,12 +12,14 @@ import (
 )
 
 func TestTheMachineDoesNotChangeTheBytes(t *testing.T) {
-	mine := []string{"PATH=/bin", "HOME=/home/me", "GOFLAGS=-race", "GOAMD64=v4", "GOEXPERIMENT=x", "CGO_ENABLED=1", "GOWORK=/w"}
+	mine := []string{"PATH=/bin", "HOME=/home/me", "GOFLAGS=-race", "GOAMD64=v4", "GOEXPERIMENT=x", "CGO_ENABLED=1",
+		"GOWORK=/w"}
 	env := Environment(mine, Platform{"linux", "arm64"})
 	if !slices.Contains(env, "PATH=/bin") || !slices.Contains(env, "HOME=/home/me") {
 		t.Errorf("the compiler can't be found: %v", env)
 	}
-	for _, want := range []string{"GOFLAGS=", "GOAMD64=v1", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOWORK=off", "GOARCH=arm64"} {
+	for _, want := range []string{"GOFLAGS=", "GOAMD64=v1", "GOEXPERIMENT=", "CGO_ENABLED=0", "GOWORK=off",
+		"GOARCH=arm64"} {
 		name, _, _ := strings.Cut(want, "=")
 		found := slices.DeleteFunc(slices.Clone(env), func(v string) bool { return !strings.HasPrefix(v, name+"=") })
 		if !slices.Equal(found, []string{want}) {
@@ -35,7 +37,8 @@ func TestArgs(t *testing.T) {
 		}
 	}
 	flags := got[slices.Index(got, "-ldflags")+1]
-	for _, want := range []string{"linkedVersion=v1.2.3", "linkedCommit=abc", "linkedTreeState=clean", "linkedDate=1970-01-01T00:00:00Z"} {
+	for _, want := range []string{"linkedVersion=v1.2.3", "linkedCommit=abc", "linkedTreeState=clean",
+		"linkedDate=1970-01-01T00:00:00Z"} {
 		if want = linked + "." + want; !strings.Contains(flags, want) {
 			t.Errorf("%s lacks %s", flags, want)
 		}

@@ -14,18 +14,20 @@ import (
 // user is the number that distroless images and the contract's chart give to who must not be root.
 const user = 65532
 
-// certificatesPath is where Go programs on Linux look first. A cluster that trusts a certificate of its own mounts its list
-// over it.
+// certificatesPath is where Go programs on Linux look first. A cluster that trusts a certificate of its own mounts its
+// list over it.
 const certificatesPath = "etc/ssl/certs/ca-certificates.crt"
 
-// base is all that a static executable needs from a system: whom to trust, who it is, and where to put what may be lost.
-// Time zones are in the executable (time/tzdata). There is no shell, no package manager and no library to keep current.
+// base is all that a static executable needs from a system: whom to trust, who it is, and where to put what may be
+// lost. Time zones are in the executable (time/tzdata). There is no shell, no package manager and no library to keep
+// current.
 func base() ([]archive.Entry, error) {
 	certificates, err := roots()
 	if err != nil {
 		return nil, err
 	}
-	passwd := fmt.Sprintf("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/home/nonroot:/sbin/nologin\n", user, user)
+	passwd := fmt.Sprintf("root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/home/nonroot:/sbin/nologin\n",
+		user, user)
 	group := fmt.Sprintf("root:x:0:\nnonroot:x:%d:\n", user)
 	return []archive.Entry{
 		{Name: "etc/", Mode: 0o755},
@@ -41,9 +43,9 @@ func base() ([]archive.Entry, error) {
 	}, nil
 }
 
-// roots are the certificates that Mozilla trusts, as the Go team hands them on in a module: pinned by go.sum, brought by
-// the module proxy like all else, and renewed as any dependency is. A root that Mozilla trusts for old certificates only is
-// left out, since a file has no words for such a condition.
+// roots are the certificates that Mozilla trusts, as the Go team hands them on in a module: pinned by go.sum, brought
+// by the module proxy like all else, and renewed as any dependency is. A root that Mozilla trusts for old certificates
+// only is left out, since a file has no words for such a condition.
 func roots() ([]byte, error) {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {

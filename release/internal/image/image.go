@@ -1,5 +1,5 @@
-// Package image makes the controller's OCI image from its executable alone, without a container runtime, a registry or a
-// base image. The same executables and the same time give the same digest.
+// Package image makes the controller's OCI image from its executable alone, without a container runtime, a registry or
+// a base image. The same executables and the same time give the same digest.
 package image
 
 import (
@@ -28,8 +28,8 @@ type Executable struct {
 	File     string
 }
 
-// Write makes an OCI layout in a folder, which it empties first: one index with an image for each executable. It returns
-// the digest of that index, by which the image can be pulled.
+// Write makes an OCI layout in a folder, which it empties first: one index with an image for each executable. It
+// returns the digest of that index, by which the image can be pulled.
 func Write(folder string, s source.Source, executables []Executable) (string, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, e := range executables {
@@ -92,7 +92,8 @@ func single(s source.Source, e Executable) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created, file.Config = e.Platform.OS, e.Platform.Arch, v1.Time{Time: s.Time}, config(s)
+	file.OS, file.Architecture, file.Created, file.Config = e.Platform.OS, e.Platform.Arch,
+		v1.Time{Time: s.Time}, config(s)
 	if img, err = mutate.ConfigFile(img, file); err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}
@@ -103,8 +104,8 @@ func single(s source.Source, e Executable) (v1.Image, error) {
 	return annotated, nil
 }
 
-// config has the subcommand in the entry point: a chart that gives no command, as the contract's, runs the controller, and
-// what a chart gives as arguments are the controller's flags.
+// config has the subcommand in the entry point: a chart that gives no command, as the contract's, runs the controller,
+// and what a chart gives as arguments are the controller's flags.
 func config(s source.Source) v1.Config {
 	return v1.Config{
 		Entrypoint: []string{"/tenon", "controller"},

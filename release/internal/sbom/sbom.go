@@ -1,5 +1,5 @@
-// Package sbom writes what an executable is made of as a CycloneDX document. It reads what the go command has written into
-// the executable, so it says what was linked and not what go.mod asks for.
+// Package sbom writes what an executable is made of as a CycloneDX document. It reads what the go command has written
+// into the executable, so it says what was linked and not what go.mod asks for.
 package sbom
 
 import (
@@ -48,7 +48,8 @@ func document(info *buildinfo.BuildInfo, sum string, s source.Source, extra []Mo
 	main.Name = "tenon"
 	main.BOMRef += "#" + platform
 	main.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}}
-	main.Properties = &[]cdx.Property{{Name: "tenon:platform", Value: platform}, {Name: "tenon:tags", Value: setting(info, "-tags")}}
+	main.Properties = &[]cdx.Property{{Name: "tenon:platform", Value: platform},
+		{Name: "tenon:tags", Value: setting(info, "-tags")}}
 	main.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 
 	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"))}

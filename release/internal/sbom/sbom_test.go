@@ -44,7 +44,8 @@ func TestBillOfThisExecutable(t *testing.T) {
 	if main := bom.Metadata.Component; main.Name != "tenon" || main.Version != "v1.2.3" || main.Hashes == nil {
 		t.Errorf("it is about %+v", main)
 	}
-	checkParts(t, &bom, "pkg:golang/std@"+strings.TrimPrefix(runtime.Version(), "go"), "pkg:golang/example.com/list@v0.1.0")
+	checkParts(t, &bom, "pkg:golang/std@"+strings.TrimPrefix(runtime.Version(), "go"),
+		"pkg:golang/example.com/list@v0.1.0")
 }
 
 func checkParts(t *testing.T, bom *cdx.BOM, want ...string) {

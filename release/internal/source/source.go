@@ -1,4 +1,5 @@
-// Package source says what is being released: the version by tag, the commit and its time. It asks git and changes nothing.
+// Package source says what is being released: the version by tag, the commit and its time. It asks git and changes
+// nothing.
 package source
 
 import (
@@ -17,8 +18,8 @@ import (
 type Source struct {
 	// Root is the folder of the repository.
 	Root string
-	// Version begins with v: the tag, or the tag, how many commits ago it was and the commit, or these with v0.0.0 if there
-	// is no tag. It ends in -dirty if files differ from the commit.
+	// Version begins with v: the tag, or the tag, how many commits ago it was and the commit, or these with v0.0.0 if
+	// there is no tag. It ends in -dirty if files differ from the commit.
 	Version string
 	Commit  string
 	Dirty   bool
@@ -61,7 +62,8 @@ func Read(ctx context.Context, root, given string) (Source, error) {
 		}
 	}
 	if !versionForm.MatchString(s.Version) {
-		return Source{}, fmt.Errorf("the version %q is not of the form v1.2.3 or v1.2.3-rc.1: correct the tag or VERSION", s.Version)
+		return Source{}, fmt.Errorf("the version %q is not of the form v1.2.3 or v1.2.3-rc.1: correct the tag or "+
+			"VERSION", s.Version)
 	}
 	return s, nil
 }

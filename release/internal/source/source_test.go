@@ -19,7 +19,8 @@ func repository(t *testing.T) (root string, run func(args ...string)) {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", root}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
-			"GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=2026-03-04T05:06:07Z", "GIT_CONFIG_GLOBAL=/dev/null")
+			"GIT_COMMITTER_EMAIL=a@example.com", "GIT_COMMITTER_DATE=2026-03-04T05:06:07Z",
+			"GIT_CONFIG_GLOBAL=/dev/null")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}

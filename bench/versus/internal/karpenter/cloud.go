@@ -42,15 +42,18 @@ func typeOf(t *cloudprovider.InstanceType) *peer.InstanceType {
 		out.Requirements.Add(scheduling.NewRequirement(key, corev1.NodeSelectorOpIn, values...))
 	}
 	for _, o := range t.Offerings {
-		out.Offerings = append(out.Offerings, &peer.Offering{Requirements: scheduling.NewLabelRequirements(o.Labels), Price: o.Price, Available: o.Available})
+		out.Offerings = append(out.Offerings, &peer.Offering{Requirements: scheduling.NewLabelRequirements(o.Labels),
+			Price: o.Price, Available: o.Available})
 		if o.Available {
 			zones[o.Labels[corev1.LabelTopologyZone]] = true
 			terms[o.Labels[peerv1.CapacityTypeLabelKey]] = true
 		}
 	}
 	out.Requirements.Add(
-		scheduling.NewRequirement(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, slices.Sorted(maps.Keys(zones))...),
-		scheduling.NewRequirement(peerv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn, slices.Sorted(maps.Keys(terms))...))
+		scheduling.NewRequirement(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn,
+			slices.Sorted(maps.Keys(zones))...),
+		scheduling.NewRequirement(peerv1.CapacityTypeLabelKey, corev1.NodeSelectorOpIn,
+			slices.Sorted(maps.Keys(terms))...))
 	out.Allocatable()
 	return out
 }

@@ -1,9 +1,10 @@
 // Package karpenter runs the scheduler of the peer, sigs.k8s.io/karpenter, as a library: its own provisioner sets the
 // scheduler up, from its own cluster state, and its own scheduler solves.
 //
-// What is timed is what the provisioner does for a batch: copy the nodes of its state, build topology and scheduler, solve,
-// and cut the lists of types to the length that it sends. Its cluster state, its instance types and copies of the pods are
-// ready before the clock starts, and its reads are answered from maps, without the copies that a real cache makes.
+// What is timed is what the provisioner does for a batch: copy the nodes of its state, build topology and scheduler,
+// solve, and cut the lists of types to the length that it sends. Its cluster state, its instance types and copies of
+// the pods are ready before the clock starts, and its reads are answered from maps, without the copies that a real
+// cache makes.
 package karpenter
 
 import (
@@ -40,8 +41,8 @@ import (
 // Solver is the peer.
 type Solver struct{ options *options.Options }
 
-// New sets the peer up with its defaults, except that it may use all cores of the machine: it runs as many workers as its
-// container requests cores.
+// New sets the peer up with its defaults, except that it may use all cores of the machine: it runs as many workers as
+// its container requests cores.
 func New() (*Solver, error) {
 	log.SetLogger(logr.Discard())
 	o := &options.Options{}
@@ -78,7 +79,8 @@ func (s *Solver) Prepare(w *workload.Workload, policy contest.Policy) (contest.R
 			return nil, fmt.Errorf("tell the peer of %s: %w", p.Name, err)
 		}
 	}
-	r.provisioner = provisioning.NewProvisioner(reader, events.NewRecorder(&record.FakeRecorder{}), cloud, r.cluster, clock.RealClock{}, nil, nil)
+	r.provisioner = provisioning.NewProvisioner(reader, events.NewRecorder(&record.FakeRecorder{}), cloud, r.cluster,
+		clock.RealClock{}, nil, nil)
 	r.settings = []scheduling.Options{
 		scheduling.DisableReservedCapacityFallback,
 		scheduling.NumConcurrentReconciles(int(math.Ceil(float64(s.options.CPURequests) / 1000))),

@@ -42,7 +42,9 @@ func prepare(t *testing.T, name string, cut func(*workload.Workload)) (*workload
 func TestPeerGivesAValidAnswer(t *testing.T) {
 	// Zone affinity is left out: the peer may begin a group in two zones at once, by chance.
 	w, r := prepare(t, "diverse-100", func(w *workload.Workload) {
-		w.Pods = slices.DeleteFunc(w.Pods, func(p *corev1.Pod) bool { return p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil })
+		w.Pods = slices.DeleteFunc(w.Pods, func(p *corev1.Pod) bool {
+			return p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil
+		})
 	})
 	if err := r.Solve(t.Context()); err != nil {
 		t.Fatal(err)

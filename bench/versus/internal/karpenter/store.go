@@ -15,8 +15,8 @@ import (
 	"github.com/tenon-sh/tenon/bench/internal/workload"
 )
 
-// store answers the peer's reads from a workload, as the cache of a running controller would. A scheduler only reads: the
-// other methods of the interface are left nil.
+// store answers the peer's reads from a workload, as the cache of a running controller would. A scheduler only reads:
+// the other methods of the interface are left nil.
 type store struct {
 	client.Client
 	pools  []peerv1.NodePool
@@ -76,7 +76,8 @@ func (s *store) listPods(list *corev1.PodList, o *client.ListOptions) error {
 	}
 	list.Items = nil
 	for _, p := range pods {
-		if o.Namespace != "" && o.Namespace != p.Namespace || o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(p.Labels)) {
+		if o.Namespace != "" && o.Namespace != p.Namespace || o.LabelSelector != nil &&
+			!o.LabelSelector.Matches(labels.Set(p.Labels)) {
 			continue
 		}
 		list.Items = append(list.Items, *p)

@@ -1,6 +1,6 @@
-// Package account is a whole simulated AWS account, ready to use: a network of three zones as Karpenter's getting-started guide makes
-// it, roles, a queue that hears of interruptions, images of every family, a cluster's description, all services, and the control
-// panel, behind one HTTP handler. The lab and the provider's tests use it.
+// Package account is a whole simulated AWS account, ready to use: a network of three zones as Karpenter's
+// getting-started guide makes it, roles, a queue that hears of interruptions, images of every family, a cluster's
+// description, all services, and the control panel, behind one HTTP handler. The lab and the provider's tests use it.
 package account
 
 import (
@@ -38,8 +38,8 @@ type Options struct {
 	Account string     // 123456789012 if empty
 	Cluster string     // lab if empty
 
-	// Kubernetes, Endpoint, CABundle (base64) and ServiceCIDR describe the cluster. 1.33 if nothing is said, and values that look
-	// right.
+	// Kubernetes, Endpoint, CABundle (base64) and ServiceCIDR describe the cluster. 1.33 if nothing is said, and values
+	// that look right.
 	Kubernetes, Endpoint, CABundle, ServiceCIDR string
 	// ZonalShift lets zonal shifts touch the cluster.
 	ZonalShift bool
@@ -82,7 +82,8 @@ type Account struct {
 // imageAge is how old the first images are, so that later ones are newer whatever clocks say.
 const imageAge = 30 * 24 * time.Hour
 
-// retention is how long the queue keeps messages: five minutes, as in the getting-started guide. An older warning is useless.
+// retention is how long the queue keeps messages: five minutes, as in the getting-started guide. An older warning is
+// useless.
 const retention = 5 * time.Minute
 
 // New makes an account.
@@ -125,7 +126,8 @@ func withDefaults(o Options) Options {
 		o.Clock = wire.RealClock{}
 	}
 	if len(o.Keys) == 0 {
-		o.Keys = []sigv4.Key{{ID: "AKIASIMULATED0000000", Secret: "simulated", ARN: fmt.Sprintf("arn:aws:iam::%s:user/simulated", o.Account)}}
+		o.Keys = []sigv4.Key{{ID: "AKIASIMULATED0000000", Secret: "simulated",
+			ARN: fmt.Sprintf("arn:aws:iam::%s:user/simulated", o.Account)}}
 	}
 	return o
 }
@@ -136,9 +138,10 @@ func (a *Account) makeServer(o Options) error {
 		_, known := a.IAM.Role(arn)
 		return known
 	}})
-	verifier := &sigv4.Verifier{Keys: a.Keys, Clock: o.Clock, Sent: wire.RealClock{}, Open: func(service, action string) bool {
-		return service == tokens.Name() && !sts.NeedsSignature(action)
-	}}
+	verifier := &sigv4.Verifier{Keys: a.Keys, Clock: o.Clock, Sent: wire.RealClock{},
+		Open: func(service, action string) bool {
+			return service == tokens.Name() && !sts.NeedsSignature(action)
+		}}
 	server, err := ec2sim.New(ec2sim.Options{
 		World: a.World, Limits: o.Limits,
 		Services: []wire.Service{a.SSM, a.IAM, a.EKS, a.SQS, tokens, pricing.New(a.World), a.Shifts},
@@ -149,8 +152,9 @@ func (a *Account) makeServer(o Options) error {
 	}
 	a.Server = server
 	a.Panel = &control.Panel{
-		World: a.World, Prices: a.Prices, Images: a.Images, Faults: a.Faults, Keys: a.Keys, Shifts: a.Shifts, Messages: a.Events,
-		Calls: server.Calls, Actions: server.Actions,
+		World: a.World, Prices: a.Prices, Images: a.Images, Faults: a.Faults, Keys: a.Keys, Shifts: a.Shifts,
+		Messages: a.Events,
+		Calls:    server.Calls, Actions: server.Actions,
 	}
 	server.Handle(control.Prefix, a.Panel.Handler())
 	return nil
@@ -173,8 +177,10 @@ func (a *Account) furnish(o Options) error {
 	a.World.OnChange(a.Events.Tell)
 	a.EKS.Put(eks.Cluster{
 		Name: o.Cluster, Version: o.Kubernetes, Endpoint: o.Endpoint, CABundle: o.CABundle, ServiceCIDR: o.ServiceCIDR,
-		VPC: a.Network.VPC, Subnets: a.Network.Private, SecurityGroup: a.Network.SecurityGroup, ZonalShift: o.ZonalShift,
-		RoleARN: fmt.Sprintf("arn:aws:iam::%s:role/%s-cluster", o.Account, o.Cluster), Created: o.Clock.Now(), Tags: map[string]string{},
+		VPC: a.Network.VPC, Subnets: a.Network.Private, SecurityGroup: a.Network.SecurityGroup,
+		ZonalShift: o.ZonalShift,
+		RoleARN:    fmt.Sprintf("arn:aws:iam::%s:role/%s-cluster", o.Account, o.Cluster), Created: o.Clock.Now(),
+		Tags: map[string]string{},
 	})
 	if o.ZonalShift {
 		a.Shifts.Manage(o.Cluster, a.EKS.ARN(o.Cluster))

@@ -21,9 +21,9 @@ func (a *Account) Config(url string) aws.Config {
 // maxIdle is how many connections a test's client keeps.
 const maxIdle = 32
 
-// plainBodies is an HTTP client that hides from net/http what else a request's body can do than be read. The SDK closes a body when
-// the answer begins, and a body that writes itself then looks broken to net/http, which cuts the connection before the answer is
-// read. Against an endpoint as near as this one that happens.
+// plainBodies is an HTTP client that hides from net/http what else a request's body can do than be read. The SDK closes
+// a body when the answer begins, and a body that writes itself then looks broken to net/http, which cuts the connection
+// before the answer is read. Against an endpoint as near as this one that happens.
 type plainBodies struct{ client http.Client }
 
 // Do sends a request.

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/pricing"
 )
 
-// makeWorld makes IAM, which the world asks, the prices, and the world. A type that an account is given beyond the catalog has no
-// price there, so it is not sold.
+// makeWorld makes IAM, which the world asks, the prices, and the world. A type that an account is given beyond the
+// catalog has no price there, so it is not sold.
 func (a *Account) makeWorld(o Options) error {
 	a.IAM = iam.New(iam.Options{Clock: o.Clock, Account: o.Account, Propagation: o.Propagation})
 	prices, err := catalog.Prices(o.Region)

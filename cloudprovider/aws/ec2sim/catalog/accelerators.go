@@ -77,9 +77,10 @@ func (r *row) neuronInfo() *ec2types.NeuronInfo {
 	}
 	return &ec2types.NeuronInfo{
 		NeuronDevices: []ec2types.NeuronDeviceInfo{{
-			Count:      aws.Int32(int32(n.count)),
-			Name:       aws.String(n.name),
-			CoreInfo:   &ec2types.NeuronDeviceCoreInfo{Count: aws.Int32(int32(n.cores)), Version: aws.Int32(int32(n.version))},
+			Count: aws.Int32(int32(n.count)),
+			Name:  aws.String(n.name),
+			CoreInfo: &ec2types.NeuronDeviceCoreInfo{Count: aws.Int32(int32(n.cores)),
+				Version: aws.Int32(int32(n.version))},
 			MemoryInfo: &ec2types.NeuronDeviceMemoryInfo{SizeInMiB: aws.Int32(int32(n.memoryMiB))},
 		}},
 		TotalNeuronDeviceMemoryInMiB: aws.Int32(int32(n.count * n.memoryMiB)),

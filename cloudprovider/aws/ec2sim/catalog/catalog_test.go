@@ -32,10 +32,13 @@ func all(t *testing.T) map[string]ec2types.InstanceTypeInfo {
 func TestEveryTypeIsWhole(t *testing.T) {
 	for name, info := range all(t) {
 		if aws.ToInt32(info.VCpuInfo.DefaultVCpus) < 1 || aws.ToInt64(info.MemoryInfo.SizeInMiB) < 500 {
-			t.Errorf("%s: %d vCPUs, %d MiB", name, aws.ToInt32(info.VCpuInfo.DefaultVCpus), aws.ToInt64(info.MemoryInfo.SizeInMiB))
+			t.Errorf("%s: %d vCPUs, %d MiB", name, aws.ToInt32(info.VCpuInfo.DefaultVCpus),
+				aws.ToInt64(info.MemoryInfo.SizeInMiB))
 		}
-		if c := info.VCpuInfo; aws.ToInt32(c.DefaultCores)*aws.ToInt32(c.DefaultThreadsPerCore) != aws.ToInt32(c.DefaultVCpus) {
-			t.Errorf("%s: %d cores of %d threads are not %d vCPUs", name, *c.DefaultCores, *c.DefaultThreadsPerCore, *c.DefaultVCpus)
+		if c := info.VCpuInfo; aws.ToInt32(c.DefaultCores)*aws.ToInt32(c.DefaultThreadsPerCore) != aws.ToInt32(
+			c.DefaultVCpus) {
+			t.Errorf("%s: %d cores of %d threads are not %d vCPUs", name, *c.DefaultCores, *c.DefaultThreadsPerCore,
+				*c.DefaultVCpus)
 		}
 		if len(info.ProcessorInfo.SupportedArchitectures) == 0 || aws.ToString(info.ProcessorInfo.Manufacturer) == "" {
 			t.Errorf("%s: no architecture or manufacturer", name)
@@ -54,11 +57,14 @@ func TestEveryTypeIsWhole(t *testing.T) {
 				t.Errorf("%s: baseline %v over peak %v", name, *card.BaselineBandwidthInGbps, *card.PeakBandwidthInGbps)
 			}
 		}
-		if total < 1 || total != aws.ToInt32(n.MaximumNetworkInterfaces) || aws.ToInt32(n.MaximumNetworkCards) != int32(len(n.NetworkCards)) {
+		if total < 1 || total != aws.ToInt32(n.MaximumNetworkInterfaces) ||
+			aws.ToInt32(n.MaximumNetworkCards) != int32(len(n.NetworkCards)) {
 			t.Errorf("%s: cards take %d interfaces, the type %d", name, total, aws.ToInt32(n.MaximumNetworkInterfaces))
 		}
-		if aws.ToInt32(n.Ipv4AddressesPerInterface) < 2 || int(aws.ToInt32(n.DefaultNetworkCardIndex)) >= len(n.NetworkCards) {
-			t.Errorf("%s: %d addresses an interface, default card %d", name, aws.ToInt32(n.Ipv4AddressesPerInterface), aws.ToInt32(n.DefaultNetworkCardIndex))
+		if aws.ToInt32(n.Ipv4AddressesPerInterface) < 2 ||
+			int(aws.ToInt32(n.DefaultNetworkCardIndex)) >= len(n.NetworkCards) {
+			t.Errorf("%s: %d addresses an interface, default card %d", name, aws.ToInt32(n.Ipv4AddressesPerInterface),
+				aws.ToInt32(n.DefaultNetworkCardIndex))
 		}
 		if (info.InstanceStorageInfo != nil) != aws.ToBool(info.InstanceStorageSupported) {
 			t.Errorf("%s: storage %v, supported %v", name, info.InstanceStorageInfo, *info.InstanceStorageSupported)
@@ -70,7 +76,8 @@ func TestEveryTypeIsWhole(t *testing.T) {
 func TestKnownTypes(t *testing.T) {
 	types := all(t)
 	for name, want := range map[string]float64{ // Gbit/s that are always there
-		"m5.large": 0.75, "m5.4xlarge": 5, "m5.8xlarge": 10, "t3.nano": 0.032, "t3.2xlarge": 2.048, "c6i.large": 0.781, "c6i.xlarge": 1.562, "p4d.24xlarge": 400, "p5.48xlarge": 3200,
+		"m5.large": 0.75, "m5.4xlarge": 5, "m5.8xlarge": 10, "t3.nano": 0.032, "t3.2xlarge": 2.048, "c6i.large": 0.781,
+		"c6i.xlarge": 1.562, "p4d.24xlarge": 400, "p5.48xlarge": 3200,
 	} {
 		got := 0.0
 		for _, card := range types[name].NetworkInfo.NetworkCards {
@@ -80,7 +87,8 @@ func TestKnownTypes(t *testing.T) {
 			t.Errorf("%s: baseline bandwidth %v, want %v", name, got, want)
 		}
 	}
-	for name, want := range map[string]int32{"m5.large": 0, "c5n.18xlarge": 1, "p4d.24xlarge": 4, "trn1.32xlarge": 8, "p5.48xlarge": 32, "m6i.32xlarge": 1, "m7g.16xlarge": 1, "g5.8xlarge": 1, "t3.large": 0} {
+	for name, want := range map[string]int32{"m5.large": 0, "c5n.18xlarge": 1, "p4d.24xlarge": 4, "trn1.32xlarge": 8,
+		"p5.48xlarge": 32, "m6i.32xlarge": 1, "m7g.16xlarge": 1, "g5.8xlarge": 1, "t3.large": 0} {
 		got := int32(0)
 		if efa := types[name].NetworkInfo.EfaInfo; efa != nil {
 			got = aws.ToInt32(efa.MaximumEfaInterfaces)
@@ -89,12 +97,15 @@ func TestKnownTypes(t *testing.T) {
 			t.Errorf("%s: %d EFA interfaces, want %d", name, got, want)
 		}
 	}
-	for name, want := range map[string]bool{"m5.large": false, "c5n.large": true, "m6i.large": true, "t3.large": false, "m4.large": false, "p3dn.24xlarge": true, "i3.large": false, "i3en.large": true, "a1.large": false} {
+	for name, want := range map[string]bool{"m5.large": false, "c5n.large": true, "m6i.large": true, "t3.large": false,
+		"m4.large": false, "p3dn.24xlarge": true, "i3.large": false, "i3en.large": true, "a1.large": false} {
 		if got := aws.ToBool(types[name].NetworkInfo.EncryptionInTransitSupported); got != want {
 			t.Errorf("%s: encryption in transit %v, want %v", name, got, want)
 		}
 	}
-	for name, want := range map[string]ec2types.EbsOptimizedSupport{"m5.large": "default", "a1.large": "default", "d2.xlarge": "default", "m4.large": "default", "c3.xlarge": "supported", "t2.micro": "unsupported", "m3.medium": "unsupported"} {
+	for name, want := range map[string]ec2types.EbsOptimizedSupport{"m5.large": "default", "a1.large": "default",
+		"d2.xlarge": "default", "m4.large": "default", "c3.xlarge": "supported", "t2.micro": "unsupported",
+		"m3.medium": "unsupported"} {
 		if got := types[name].EbsInfo.EbsOptimizedSupport; got != want {
 			t.Errorf("%s: EBS-optimized %s, want %s", name, got, want)
 		}
@@ -104,23 +115,28 @@ func TestKnownTypes(t *testing.T) {
 func TestAccelerators(t *testing.T) {
 	types := all(t)
 	for name, want := range map[string]string{
-		"g4dn.xlarge": "1 NVIDIA T4 16384", "p3.16xlarge": "8 NVIDIA V100 16384", "g4ad.8xlarge": "2 AMD Radeon Pro V520 8192",
-		"dl1.24xlarge": "8 Habana Gaudi HL-205 32768", "g5g.xlarge": "1 NVIDIA T4g 16384", "m5.large": "", "inf1.xlarge": "",
+		"g4dn.xlarge": "1 NVIDIA T4 16384", "p3.16xlarge": "8 NVIDIA V100 16384",
+		"g4ad.8xlarge": "2 AMD Radeon Pro V520 8192",
+		"dl1.24xlarge": "8 Habana Gaudi HL-205 32768", "g5g.xlarge": "1 NVIDIA T4g 16384", "m5.large": "",
+		"inf1.xlarge": "",
 	} {
 		got := ""
 		if g := types[name].GpuInfo; g != nil {
-			got = strings.Join([]string{text(g.Gpus[0].Count), *g.Gpus[0].Manufacturer, *g.Gpus[0].Name, text(g.Gpus[0].MemoryInfo.SizeInMiB)}, " ")
+			got = strings.Join([]string{text(g.Gpus[0].Count), *g.Gpus[0].Manufacturer, *g.Gpus[0].Name,
+				text(g.Gpus[0].MemoryInfo.SizeInMiB)}, " ")
 		}
 		if got != want {
 			t.Errorf("%s: GPUs %q, want %q", name, got, want)
 		}
 	}
 	for name, want := range map[string]string{
-		"inf1.24xlarge": "16 Inferentia 4", "inf2.48xlarge": "12 Inferentia2 2", "trn1.2xlarge": "1 Trainium 2", "trn2.48xlarge": "16 Trainium2 8", "p3.16xlarge": "",
+		"inf1.24xlarge": "16 Inferentia 4", "inf2.48xlarge": "12 Inferentia2 2", "trn1.2xlarge": "1 Trainium 2",
+		"trn2.48xlarge": "16 Trainium2 8", "p3.16xlarge": "",
 	} {
 		got := ""
 		if n := types[name].NeuronInfo; n != nil {
-			got = strings.Join([]string{text(n.NeuronDevices[0].Count), *n.NeuronDevices[0].Name, text(n.NeuronDevices[0].CoreInfo.Count)}, " ")
+			got = strings.Join([]string{text(n.NeuronDevices[0].Count), *n.NeuronDevices[0].Name,
+				text(n.NeuronDevices[0].CoreInfo.Count)}, " ")
 		}
 		if got != want {
 			t.Errorf("%s: Neuron devices %q, want %q", name, got, want)
@@ -164,7 +180,8 @@ func TestRegions(t *testing.T) {
 				}
 				_, sold := prices.Spot(name, zone)
 				if sold != slices.Contains(info.SupportedUsageClasses, ec2types.UsageClassTypeSpot) {
-					t.Errorf("%s: %s has a spot price: %v, usage classes %v", region, name, sold, info.SupportedUsageClasses)
+					t.Errorf("%s: %s has a spot price: %v, usage classes %v", region, name, sold,
+						info.SupportedUsageClasses)
 				}
 				if sold {
 					spot++
@@ -179,7 +196,8 @@ func TestRegions(t *testing.T) {
 
 func TestZones(t *testing.T) {
 	zones, err := catalog.Zones("us-west-1")
-	if err != nil || !slices.Equal(zones, []catalog.Zone{{Name: "us-west-1a", ID: "usw1-az1"}, {Name: "us-west-1c", ID: "usw1-az3"}}) {
+	if err != nil || !slices.Equal(zones, []catalog.Zone{{Name: "us-west-1a", ID: "usw1-az1"},
+		{Name: "us-west-1c", ID: "usw1-az3"}}) {
 		t.Errorf("zones of us-west-1: %v, %v", zones, err)
 	}
 	if zones, err := catalog.Zones("us-gov-west-1"); err != nil || zones[0].ID != "usgw1-az1" || len(zones) != 3 {
@@ -219,8 +237,10 @@ func TestPrices(t *testing.T) {
 // TestNesting: some processors run virtual machines in the machine, as a class can ask for.
 func TestNesting(t *testing.T) {
 	types := all(t)
-	for name, want := range map[string]bool{"m8i.large": true, "m7i.large": true, "m6i.large": false, "m8g.large": false} {
-		if got := slices.Contains(types[name].ProcessorInfo.SupportedFeatures, ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization); got != want {
+	for name, want := range map[string]bool{"m8i.large": true, "m7i.large": true, "m6i.large": false,
+		"m8g.large": false} {
+		if got := slices.Contains(types[name].ProcessorInfo.SupportedFeatures,
+			ec2types.SupportedAdditionalProcessorFeatureNestedVirtualization); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}

@@ -39,9 +39,10 @@ func (r *row) info(families map[string]family) ec2types.InstanceTypeInfo {
 		ProcessorInfo:                 r.processorInfo(families),
 		SupportedBootModes:            r.bootModes(),
 		SupportedRootDeviceTypes:      r.rootDevices(),
-		SupportedUsageClasses:         []ec2types.UsageClassType{ec2types.UsageClassTypeOnDemand, ec2types.UsageClassTypeSpot},
-		SupportedVirtualizationTypes:  []ec2types.VirtualizationType{ec2types.VirtualizationTypeHvm},
-		VCpuInfo:                      r.vcpus(),
+		SupportedUsageClasses: []ec2types.UsageClassType{ec2types.UsageClassTypeOnDemand,
+			ec2types.UsageClassTypeSpot},
+		SupportedVirtualizationTypes: []ec2types.VirtualizationType{ec2types.VirtualizationTypeHvm},
+		VCpuInfo:                     r.vcpus(),
 	}
 	if r.paravirtual {
 		info.SupportedVirtualizationTypes = []ec2types.VirtualizationType{ec2types.VirtualizationTypeParavirtual}
@@ -97,7 +98,8 @@ func (r *row) processorInfo(families map[string]family) *ec2types.ProcessorInfo 
 // seventh generation on.
 func (r *row) vcpus() *ec2types.VCpuInfo {
 	threads := 2
-	wholeCores := r.category == "hpc" || r.family == "t2" || r.family == "t1" || (r.manufacturer() == "AMD" && r.generation >= 7)
+	wholeCores := r.category == "hpc" || r.family == "t2" || r.family == "t1" || (r.manufacturer() == "AMD" &&
+		r.generation >= 7)
 	if r.arm() || wholeCores || r.vcpu == 1 {
 		threads = 1
 	}
@@ -117,7 +119,8 @@ func (r *row) enclaves() ec2types.NitroEnclavesSupport {
 }
 
 func (r *row) placementInfo() *ec2types.PlacementGroupInfo {
-	strategies := []ec2types.PlacementGroupStrategy{ec2types.PlacementGroupStrategyPartition, ec2types.PlacementGroupStrategySpread}
+	strategies := []ec2types.PlacementGroupStrategy{ec2types.PlacementGroupStrategyPartition,
+		ec2types.PlacementGroupStrategySpread}
 	if r.placement && r.category != "t" {
 		strategies = slices.Insert(strategies, 0, ec2types.PlacementGroupStrategyCluster)
 	}

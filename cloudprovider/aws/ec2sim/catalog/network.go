@@ -30,7 +30,8 @@ func familiesOf(rows []row) map[string]family {
 		}
 		f.largest = max(f.largest, r.vcpu)
 		f.clocks[r.processor] = max(f.clocks[r.processor], r.clockMHz)
-		if b, fixed := bandwidth(r.network); fixed && b > 0 && (smallest[r.family] == 0 || r.vcpu < smallest[r.family]) {
+		if b, fixed := bandwidth(r.network); fixed && b > 0 && (smallest[r.family] == 0 ||
+			r.vcpu < smallest[r.family]) {
 			smallest[r.family] = r.vcpu
 			f.perVCPU = b / float64(r.vcpu)
 		}
@@ -70,8 +71,8 @@ func bandwidth(text string) (gbit float64, fixed bool) {
 // burstPerMiB is what burstable types may always send, in Gbit/s for each MiB of memory: 64 Mbit/s for a GiB.
 const burstPerMiB = 0.064 / 1024
 
-// baseline is the bandwidth that is always there. A fixed one is what it says. Of "Up to" the type has the share that its
-// vCPUs have in the smallest size of its family with a fixed bandwidth; a burstable type has a share by its memory.
+// baseline is the bandwidth that is always there. A fixed one is what it says. Of "Up to" the type has the share that
+// its vCPUs have in the smallest size of its family with a fixed bandwidth; a burstable type has a share by its memory.
 // Where neither helps, a vCPU stands for a sixteenth. EC2 tells whole Mbit/s, rounded down.
 func (r *row) baseline(f family) float64 {
 	peak, fixed := bandwidth(r.network)
@@ -93,8 +94,8 @@ func (r *row) limits() (*vpc.VPCLimits, bool) {
 	return limits, ok
 }
 
-// cards lists how many interfaces each network card takes: as EC2 says; else as the interface limits know, which lack a few
-// types; those have one card, with what the source says or else four interfaces of fifty addresses.
+// cards lists how many interfaces each network card takes: as EC2 says; else as the interface limits know, which lack a
+// few types; those have one card, with what the source says or else four interfaces of fifty addresses.
 func (r *row) cards() (interfaces []int, addresses int) {
 	if len(r.networkCards) > 0 {
 		for _, card := range r.networkCards {
@@ -149,8 +150,8 @@ func (r *row) networkInfo(f family) *ec2types.NetworkInfo {
 	return info
 }
 
-// card: what EC2 says of each card, which may be the total on every one of them or less than their share. Where that is not
-// known, the cards of a type share its bandwidth evenly.
+// card: what EC2 says of each card, which may be the total on every one of them or less than their share. Where that is
+// not known, the cards of a type share its bandwidth evenly.
 func (r *row) card(f family, index, interfaces, cards int) ec2types.NetworkCardInfo {
 	card := ec2types.NetworkCardInfo{
 		NetworkCardIndex:         aws.Int32(int32(index)),
@@ -176,15 +177,17 @@ func (r *row) card(f family, index, interfaces, cards int) ec2types.NetworkCardI
 	return card
 }
 
-// efa: on Nitro, with 100 Gbit/s at least, from the eighth generation on with 40, as the largest size of a family with 30,
-// or beside an NVIDIA accelerator on x86 with 25.
+// efa: on Nitro, with 100 Gbit/s at least, from the eighth generation on with 40, as the largest size of a family with
+// 30, or beside an NVIDIA accelerator on x86 with 25.
 func (r *row) efa(f family) bool {
 	gbit, fixed := bandwidth(r.network)
-	if !fixed || r.hypervisor() == ec2types.InstanceTypeHypervisorXen || strings.HasPrefix(r.category, "u") || r.category == "mac" {
+	if !fixed || r.hypervisor() == ec2types.InstanceTypeHypervisorXen || strings.HasPrefix(r.category, "u") ||
+		r.category == "mac" {
 		return false
 	}
 	d, gpu := r.gpu()
-	return gbit >= 100 || (r.generation >= 8 && gbit >= 40) || (r.vcpu == f.largest && gbit >= 30) || (gpu && d.manufacturer == "NVIDIA" && !r.arm() && gbit >= 25)
+	return gbit >= 100 || (r.generation >= 8 && gbit >= 40) || (r.vcpu == f.largest && gbit >= 30) ||
+		(gpu && d.manufacturer == "NVIDIA" && !r.arm() && gbit >= 25)
 }
 
 // encrypted: between Nitro machines of the sixth generation on, and in the families before it that were built on the

@@ -10,9 +10,10 @@ import (
 
 // PriceList is what a region asks for its types, in dollars per hour for Linux. It never changes.
 type PriceList struct {
-	table  *price.Table
-	newer  *price.Table // of a region that asks the same, for types that the table is too old to know; nil if there is none
-	prefix string       // of the region's zone ids
+	table *price.Table
+	// of a region that asks the same, for types that the table is too old to know; nil if there is none
+	newer  *price.Table
+	prefix string // of the region's zone ids
 	recent map[string]bool
 	listed bool // whether the source lists zones, and so spot prices, for the region
 }
@@ -28,7 +29,8 @@ func Prices(region string) (*PriceList, error) {
 		return nil, err
 	}
 	var newer *price.Table
-	if region == "us-east-2" || region == "us-west-2" { // all 900 types that they share with us-east-1 cost the same there
+	if region == "us-east-2" || region == "us-west-2" {
+		// all 900 types that they share with us-east-1 cost the same there
 		if newer, err = price.Embedded("us-east-1"); err != nil {
 			return nil, err
 		}
@@ -45,12 +47,13 @@ func (l *PriceList) OnDemand(instanceType string) (float64, bool) {
 	return l.newer.OnDemand(instanceType)
 }
 
-// spotShare is what a spot price is of the on-demand price in regions for which the source has no spot prices at all, and of
-// types that are newer than it.
+// spotShare is what a spot price is of the on-demand price in regions for which the source has no spot prices at all,
+// and of types that are newer than it.
 const spotShare = 0.4
 
-// Spot is the spot price of a type in one zone; false if it isn't sold as spot. The prices are real where the source has
-// them; it does not say which zone has which, so they are dealt out in an order that depends on the type's name only.
+// Spot is the spot price of a type in one zone; false if it isn't sold as spot. The prices are real where the source
+// has them; it does not say which zone has which, so they are dealt out in an order that depends on the type's name
+// only.
 func (l *PriceList) Spot(instanceType, zone string) (float64, bool) {
 	if zone == "" {
 		return 0, false

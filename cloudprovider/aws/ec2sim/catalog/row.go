@@ -126,7 +126,8 @@ type networkCard struct {
 func (c *cells) networkCards(text string) []networkCard {
 	var card networkCard
 	count := 0
-	if _, err := fmt.Sscanf(text, "%g/%g/%dx%d", &card.baseline, &card.peak, &card.interfaces, &count); err != nil || count < 1 {
+	if _, err := fmt.Sscanf(text, "%g/%g/%dx%d", &card.baseline, &card.peak, &card.interfaces, &count); err != nil ||
+		count < 1 {
 		c.fail("cards", fmt.Sprintf("%q is not like 200/200/8x2", text))
 	}
 	return slices.Repeat([]networkCard{card}, count)

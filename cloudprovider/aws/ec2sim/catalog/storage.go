@@ -7,8 +7,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// ebs: where EC2 doesn't say it, current types are EBS-optimized without asking; a previous one can be if the source has a
-// bandwidth for it.
+// ebs: where EC2 doesn't say it, current types are EBS-optimized without asking; a previous one can be if the source
+// has a bandwidth for it.
 func (r *row) ebs() *ec2types.EbsInfo {
 	info := &ec2types.EbsInfo{
 		EbsOptimizedSupport: ec2types.EbsOptimizedSupportUnsupported,

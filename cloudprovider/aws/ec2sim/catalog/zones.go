@@ -69,12 +69,14 @@ func zonePrefix(region string) (string, bool) {
 func known(region string) (string, error) {
 	prefix, ok := zonePrefix(region)
 	if !ok || !slices.Contains(price.Places(), region) {
-		return "", fmt.Errorf("region %q is not one that the catalog knows; take one of %s", region, strings.Join(Regions(), ", "))
+		return "", fmt.Errorf("region %q is not one that the catalog knows; take one of %s", region,
+			strings.Join(Regions(), ", "))
 	}
 	return prefix, nil
 }
 
-// zoneDigits are the numbers of a region's zones. The source lists zones for half of the regions; the others have three.
+// zoneDigits are the numbers of a region's zones. The source lists zones for half of the regions; the others have
+// three.
 func zoneDigits(prefix string, rows []row) string {
 	var digits []rune
 	for i := range rows {
@@ -89,8 +91,8 @@ func zoneDigits(prefix string, rows []row) string {
 
 func zoneName(region string, digit rune) string { return region + string('a'+digit-'1') }
 
-// zoneNames are the zones of the region that have the type. In a region without listed zones, all have what it prices. The
-// list of zones is older than the newest types: those are in all zones of a region that has a price for them.
+// zoneNames are the zones of the region that have the type. In a region without listed zones, all have what it prices.
+// The list of zones is older than the newest types: those are in all zones of a region that has a price for them.
 func (r *row) zoneNames(region, all string, prices *PriceList) []string {
 	digits, listed := r.zones[prices.prefix]
 	if !listed {

@@ -54,7 +54,8 @@ func (w *World) reservationID() string { return fmt.Sprintf("r-0%016x", w.ids.Ui
 func (w *World) NewFleetID(tags map[string]string) string {
 	defer w.enter()()
 	bits, more := w.ids.Uint64(), w.ids.Uint64()
-	id := fmt.Sprintf("fleet-%08x-%04x-%04x-%04x-%012x", uint32(bits), uint16(bits>>32), uint16(bits>>48), uint16(more), more>>16)
+	id := fmt.Sprintf("fleet-%08x-%04x-%04x-%04x-%012x", uint32(bits), uint16(bits>>32), uint16(bits>>48),
+		uint16(more), more>>16)
 	w.tags[id] = maps.Clone(tags)
 	return id
 }
@@ -67,8 +68,10 @@ func (w *World) plug(i *Instance, p *place) {
 	}
 	for _, spec := range specs {
 		n := Interface{
-			ID: w.newID("eni"), AttachmentID: w.newID("eni-attach"), Type: aws.ToString(spec.InterfaceType), Description: aws.ToString(spec.Description),
-			Device: aws.ToInt32(spec.DeviceIndex), Card: aws.ToInt32(spec.NetworkCardIndex), Subnet: i.Subnet, Groups: spec.Groups,
+			ID: w.newID("eni"), AttachmentID: w.newID("eni-attach"), Type: aws.ToString(spec.InterfaceType),
+			Description: aws.ToString(spec.Description),
+			Device:      aws.ToInt32(spec.DeviceIndex), Card: aws.ToInt32(spec.NetworkCardIndex), Subnet: i.Subnet,
+			Groups: spec.Groups,
 		}
 		delete(w.tags, n.AttachmentID)
 		if n.Type == "" {
@@ -130,7 +133,8 @@ func (s *subnet) unused(block netip.Prefix) bool {
 }
 
 func macOf(bits uint64) string {
-	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24), byte(bits>>32))
+	return fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24),
+		byte(bits>>32))
 }
 
 func givesPublicIP(p *place) bool {
@@ -149,8 +153,8 @@ func publicFor(private string) string {
 	return fmt.Sprintf("198.%d.%d.%d", 18+b[1]%2, b[2], b[3])
 }
 
-// attachVolumes gives an instance the image's volumes with what the request says of them, and those that only the request
-// names.
+// attachVolumes gives an instance the image's volumes with what the request says of them, and those that only the
+// request names.
 func (w *World) attachVolumes(i *Instance, p *place) {
 	asked := map[string]ec2types.BlockDeviceMapping{}
 	for _, d := range p.request.BlockDeviceMappings {

@@ -11,15 +11,16 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// CapacityRule says how many instances each matching pool can hold, those that run included. A pool is an instance type in a
-// zone in a market. Empty or "*" matches everything, "m5.*" a family. The last rule that matches a pool counts; a pool that
-// no rule matches never runs out.
+// CapacityRule says how many instances each matching pool can hold, those that run included. A pool is an instance type
+// in a zone in a market. Empty or "*" matches everything, "m5.*" a family. The last rule that matches a pool counts; a
+// pool that no rule matches never runs out.
 type CapacityRule struct {
 	Type, Zone string
 	Market     Market
 	Total      int
 	// Code is the error when the pool is full; InsufficientInstanceCapacity if empty. With another code a pool can be
-	// made to fail as it pleases a test: UnfulfillableCapacity, Unsupported, AuthFailure.ServiceLinkedRoleCreationNotPermitted.
+	// made to fail as it pleases a test: UnfulfillableCapacity, Unsupported,
+	// AuthFailure.ServiceLinkedRoleCreationNotPermitted.
 	Code string
 }
 
@@ -81,7 +82,8 @@ func (w *World) free(p poolID) (int, string) {
 func (w *World) inPool(p poolID) int {
 	n := 0
 	for _, i := range w.instances {
-		if i.State != Terminated && i.Type == p.kind && i.Zone == p.zone && i.Market == p.market && i.CapacityReservation == "" {
+		if i.State != Terminated && i.Type == p.kind && i.Zone == p.zone && i.Market == p.market &&
+			i.CapacityReservation == "" {
 			n++
 		}
 	}
@@ -97,7 +99,8 @@ func (w *World) checkPool(p poolID) *wire.Error {
 	if code != "" && code != "InsufficientInstanceCapacity" {
 		return wire.Errorf(code, "The pool %s %s in %s answers with %s.", p.market, p.kind, p.zone, code)
 	}
-	message := fmt.Sprintf("We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", p.kind, p.zone)
+	message := fmt.Sprintf("We currently do not have sufficient %s capacity in the Availability Zone you requested "+
+		"(%s).", p.kind, p.zone)
 	if p.market == Spot {
 		message = "There is no Spot capacity available that matches your request."
 	}
@@ -123,7 +126,8 @@ func (w *World) checkQuotas(kind *ec2types.InstanceTypeInfo, market Market) *wir
 		return wire.Errorf("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded")
 	}
 	if q := w.cfg.Quotas.OnDemandVCPUs; market == OnDemand && q > 0 && vcpus+vcpusOf(kind) > q {
-		return wire.Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the specified instance type belongs to.", q)
+		return wire.Errorf("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit "+
+			"of %d allows for the instance bucket that the specified instance type belongs to.", q)
 	}
 	return nil
 }

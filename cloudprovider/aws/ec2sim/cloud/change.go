@@ -38,8 +38,8 @@ func (w *World) note(kind ChangeKind, at time.Time, i *Instance) {
 	}
 }
 
-// tell hands the kept changes to the hooks. Whoever finds somebody else telling leaves the changes to them: a hook may call
-// the world, which gets here again, and order is kept.
+// tell hands the kept changes to the hooks. Whoever finds somebody else telling leaves the changes to them: a hook may
+// call the world, which gets here again, and order is kept.
 func (w *World) tell() {
 	for w.telling.TryLock() {
 		changes, hooks := w.takePending()

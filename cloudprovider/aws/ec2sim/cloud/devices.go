@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// deviceName is what EC2 takes for the name of a device of a machine with hardware virtualization, which all of ours are.
+// deviceName is what EC2 takes for the name of a device of a machine with hardware virtualization, which all of ours
+// are.
 var deviceName = regexp.MustCompile(`^(/dev/sda1|/dev/sd[b-z]|(/dev/)?xvd([a-z]|[a-d][a-z]))$`)
 
 // volumeKind is what EC2 allows for a volume type.
@@ -35,13 +36,16 @@ const largestVolume = 65536
 func kindOfVolume(kind ec2types.VolumeType) (volumeKind, bool) {
 	switch kind {
 	case ec2types.VolumeTypeGp3:
-		return volumeKind{smallest: 1, largest: largestVolume, fewestIOPS: 3000, mostIOPS: 80000, freeIOPS: 3000, iopsPerGiB: 500, throughput: true}, true
+		return volumeKind{smallest: 1, largest: largestVolume, fewestIOPS: 3000, mostIOPS: 80000, freeIOPS: 3000,
+			iopsPerGiB: 500, throughput: true}, true
 	case ec2types.VolumeTypeGp2:
 		return volumeKind{smallest: 1, largest: 16384}, true
 	case ec2types.VolumeTypeIo1:
-		return volumeKind{smallest: 4, largest: 16384, fewestIOPS: 100, mostIOPS: 64000, needsIOPS: true, iopsPerGiB: 50}, true
+		return volumeKind{smallest: 4, largest: 16384, fewestIOPS: 100, mostIOPS: 64000, needsIOPS: true,
+			iopsPerGiB: 50}, true
 	case ec2types.VolumeTypeIo2:
-		return volumeKind{smallest: 4, largest: largestVolume, fewestIOPS: 100, mostIOPS: 256000, needsIOPS: true, iopsPerGiB: 1000}, true
+		return volumeKind{smallest: 4, largest: largestVolume, fewestIOPS: 100, mostIOPS: 256000, needsIOPS: true,
+			iopsPerGiB: 1000}, true
 	case ec2types.VolumeTypeSt1, ec2types.VolumeTypeSc1:
 		return volumeKind{smallest: 125, largest: 16384}, true
 	case ec2types.VolumeTypeStandard:
@@ -50,7 +54,8 @@ func kindOfVolume(kind ec2types.VolumeType) (volumeKind, bool) {
 	return volumeKind{}, false
 }
 
-// AddSnapshot makes a snapshot of so many GiB known, so that volumes can start from it; a new id is made if none is given.
+// AddSnapshot makes a snapshot of so many GiB known, so that volumes can start from it; a new id is made if none is
+// given.
 func (w *World) AddSnapshot(id string, gib int32) (string, *wire.Error) {
 	defer w.enter()()
 	if id == "" {
@@ -60,7 +65,8 @@ func (w *World) AddSnapshot(id string, gib int32) (string, *wire.Error) {
 		return "", malformedSnapshot(id)
 	}
 	if gib < 1 || gib > largestVolume {
-		return "", wire.Errorf("InvalidParameterValue", "A snapshot has at least 1 GiB and at most %d, not %d.", largestVolume, gib)
+		return "", wire.Errorf("InvalidParameterValue", "A snapshot has at least 1 GiB and at most %d, not %d.",
+			largestVolume, gib)
 	}
 	w.snapshots[id] = gib
 	return id, nil
@@ -97,15 +103,16 @@ func (w *World) resolveDevices(p *place) *wire.Error {
 		if err := w.checkVolume(name, m.Ebs, of); err != nil {
 			return err
 		}
-		if kind := m.Ebs.VolumeType; name == aws.ToString(p.image.RootDeviceName) && (kind == ec2types.VolumeTypeSt1 || kind == ec2types.VolumeTypeSc1) {
+		if kind := m.Ebs.VolumeType; name == aws.ToString(p.image.RootDeviceName) && (kind == ec2types.VolumeTypeSt1 ||
+			kind == ec2types.VolumeTypeSc1) {
 			return bootsNothing(kind)
 		}
 	}
 	return nil
 }
 
-// bootsNothing refuses a volume that no machine can boot from. The words are about IOPS, which nobody has asked for, but so
-// are EC2's.
+// bootsNothing refuses a volume that no machine can boot from. The words are about IOPS, which nobody has asked for,
+// but so are EC2's.
 func bootsNothing(kind ec2types.VolumeType) *wire.Error {
 	return wire.Errorf("InvalidParameterCombination", "The parameter iops is not supported for %s volumes.", kind)
 }
@@ -120,11 +127,12 @@ func imageVolume(image *ec2types.Image, name string) (*ec2types.EbsBlockDevice, 
 	return nil, false
 }
 
-// checkVolume is the error for a volume that EC2 would not make. What the request leaves open is what the image says of the
-// device, if it has it.
+// checkVolume is the error for a volume that EC2 would not make. What the request leaves open is what the image says of
+// the device, if it has it.
 func (w *World) checkVolume(name string, asked, of *ec2types.EbsBlockDevice) *wire.Error {
 	if aws.ToString(asked.KmsKeyId) != "" && !aws.ToBool(asked.Encrypted) {
-		return wire.Errorf("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to be set.")
+		return wire.Errorf("InvalidParameterDependency", "The parameter KmsKeyId requires the parameter Encrypted to "+
+			"be set.")
 	}
 	size, err := w.sizeOf(name, asked, of)
 	if err != nil {
@@ -142,15 +150,18 @@ func (w *World) checkVolume(name string, asked, of *ec2types.EbsBlockDevice) *wi
 	case !known:
 		return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter volumeType is invalid.", kind)
 	case size < rule.smallest || size > rule.largest:
-		return wire.Errorf("InvalidParameterValue", "Volume of %dGiB is invalid for volume type %s; must be between %dGiB and %dGiB.", size, kind, rule.smallest, rule.largest)
+		return wire.Errorf("InvalidParameterValue", "Volume of %dGiB is invalid for volume type %s; must be between "+
+			"%dGiB and %dGiB.", size, kind, rule.smallest, rule.largest)
 	case rule.needsIOPS && iops == nil:
 		return wire.Errorf("MissingParameter", "The parameter iops must be specified for %s volumes.", kind)
 	case iops != nil && rule.mostIOPS == 0:
 		return wire.Errorf("InvalidParameterCombination", "The parameter iops is not supported for %s volumes.", kind)
 	case iops != nil && (*iops < rule.fewestIOPS || *iops > rule.mostIOPS):
-		return wire.Errorf("InvalidParameterValue", "Volume iops of %d is out of range for volume type %s; it is %d to %d.", *iops, kind, rule.fewestIOPS, rule.mostIOPS)
+		return wire.Errorf("InvalidParameterValue", "Volume iops of %d is out of range for volume type %s; it is %d "+
+			"to %d.", *iops, kind, rule.fewestIOPS, rule.mostIOPS)
 	case iops != nil && *iops > rule.freeIOPS && float64(*iops) > rule.iopsPerGiB*float64(size):
-		return wire.Errorf("InvalidParameterValue", "Iops to volume size ratio of %f is too high; maximum is %g", float64(*iops)/float64(size), rule.iopsPerGiB)
+		return wire.Errorf("InvalidParameterValue", "Iops to volume size ratio of %f is too high; maximum is %g",
+			float64(*iops)/float64(size), rule.iopsPerGiB)
 	}
 	return checkThroughput(name, asked, rule)
 }
@@ -162,11 +173,14 @@ func checkThroughput(name string, asked *ec2types.EbsBlockDevice, rule volumeKin
 	iops := max(rule.freeIOPS, aws.ToInt32(asked.Iops))
 	switch throughput := *asked.Throughput; {
 	case !rule.throughput:
-		return wire.Errorf("InvalidBlockDeviceMapping", "throughput cannot be specified with the volumeType of device '%s'", name)
+		return wire.Errorf("InvalidBlockDeviceMapping", "throughput cannot be specified with the volumeType of "+
+			"device '%s'", name)
 	case throughput < leastThroughput || throughput > mostThroughput:
-		return wire.Errorf("InvalidParameterValue", "Throughput of %d MiBps is out of range; it is %d to %d.", throughput, leastThroughput, mostThroughput)
+		return wire.Errorf("InvalidParameterValue", "Throughput of %d MiBps is out of range; it is %d to %d.",
+			throughput, leastThroughput, mostThroughput)
 	case float64(throughput) > throughputPerIOPS*float64(iops):
-		return wire.Errorf("InvalidParameterValue", "Throughput (MiBps) to iops ratio of %f is too high; maximum is %f MiBps per iops", float64(throughput)/float64(iops), throughputPerIOPS)
+		return wire.Errorf("InvalidParameterValue", "Throughput (MiBps) to iops ratio of %f is too high; maximum is "+
+			"%f MiBps per iops", float64(throughput)/float64(iops), throughputPerIOPS)
 	}
 	return nil
 }
@@ -185,13 +199,15 @@ func (w *World) sizeOf(name string, asked, of *ec2types.EbsBlockDevice) (int32, 
 		from, least = aws.ToString(of.SnapshotId), aws.ToInt32(of.VolumeSize)
 	}
 	if asked.VolumeSize == nil && least == 0 {
-		return 0, wire.Errorf("InvalidBlockDeviceMapping", "Either snapshot ID or volume size must be provided for: %s", name)
+		return 0, wire.Errorf("InvalidBlockDeviceMapping", "Either snapshot ID or volume size must be provided for: %s",
+			name)
 	}
 	if asked.VolumeSize == nil {
 		return least, nil
 	}
 	if *asked.VolumeSize < least {
-		return 0, wire.Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", *asked.VolumeSize, from, least)
+		return 0, wire.Errorf("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot '%s', "+
+			"expect size>= %dGB", *asked.VolumeSize, from, least)
 	}
 	return *asked.VolumeSize, nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// AddImage publishes an image. What the given one leaves open gets EC2's usual value: an id, this account as the owner, the
-// time, x86_64, hvm, one 20 GiB root volume at /dev/xvda.
+// AddImage publishes an image. What the given one leaves open gets EC2's usual value: an id, this account as the owner,
+// the time, x86_64, hvm, one 20 GiB root volume at /dev/xvda.
 func (w *World) AddImage(image ec2types.Image) string {
 	defer w.enter()()
 	id := aws.ToString(image.ImageId)

@@ -152,7 +152,8 @@ func (w *World) Instance(id string) (Instance, bool) {
 	return w.copyOf(i), true
 }
 
-// Visible lists the instances as a describing call sees them: those with the given ids, which must all be there, or all.
+// Visible lists the instances as a describing call sees them: those with the given ids, which must all be there, or
+// all.
 func (w *World) Visible(ids []string) ([]Instance, *wire.Error) {
 	defer w.enter()()
 	all := w.list(func(i *Instance) bool { return len(ids) == 0 && w.visible(i) })

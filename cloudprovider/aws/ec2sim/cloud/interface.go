@@ -17,7 +17,8 @@ func checkInterfaces(p *place) *wire.Error {
 		n := &specs[i]
 		at := [2]int32{aws.ToInt32(n.NetworkCardIndex), aws.ToInt32(n.DeviceIndex)}
 		if seen[at] {
-			return wire.Errorf("InvalidParameterValue", "Each network interface must have its own device index: %d on card %d is there twice.", at[1], at[0])
+			return wire.Errorf("InvalidParameterValue", "Each network interface must have its own device index: %d "+
+				"on card %d is there twice.", at[1], at[0])
 		}
 		if err := checkInterface(p, n); err != nil {
 			return err
@@ -25,13 +26,16 @@ func checkInterfaces(p *place) *wire.Error {
 		seen[at] = aws.ToString(n.InterfaceType) != "efa-only" || at != [2]int32{}
 	}
 	if len(specs) > 0 && !seen[[2]int32{}] {
-		return wire.Errorf("InvalidParameterCombination", "The request must have a primary network interface with an address: device index 0 on network card 0.")
+		return wire.Errorf("InvalidParameterCombination", "The request must have a primary network interface with an "+
+			"address: device index 0 on network card 0.")
 	}
 	if info != nil && info.MaximumNetworkInterfaces != nil && len(specs) > int(*info.MaximumNetworkInterfaces) {
-		return wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(specs), p.info.InstanceType)
+		return wire.Errorf("AttachmentLimitExceeded", "Interface count %d exceeds the limit for %s", len(specs),
+			p.info.InstanceType)
 	}
 	if most := mostEFAs(p); most >= 0 && efas(specs) > most {
-		return wire.Errorf("AttachmentLimitExceeded", "EFA interface count %d exceeds the limit of %d for %s", efas(specs), most, p.info.InstanceType)
+		return wire.Errorf("AttachmentLimitExceeded", "EFA interface count %d exceeds the limit of %d for %s",
+			efas(specs), most, p.info.InstanceType)
 	}
 	return nil
 }
@@ -41,11 +45,14 @@ func checkInterface(p *place, n *ec2types.InstanceNetworkInterfaceSpecification)
 	info, card := p.info.NetworkInfo, aws.ToInt32(n.NetworkCardIndex)
 	switch {
 	case isEFA(n) && (info == nil || !aws.ToBool(info.EfaSupported)):
-		return wire.Errorf("InvalidParameterCombination", "The instance type %s does not support EFA interfaces.", p.info.InstanceType)
+		return wire.Errorf("InvalidParameterCombination", "The instance type %s does not support EFA interfaces.",
+			p.info.InstanceType)
 	case info != nil && info.MaximumNetworkCards != nil && card >= *info.MaximumNetworkCards:
-		return wire.Errorf("InvalidParameterValue", "The network card index %d is invalid: %s has %d network cards.", card, p.info.InstanceType, *info.MaximumNetworkCards)
+		return wire.Errorf("InvalidParameterValue", "The network card index %d is invalid: %s has %d network cards.",
+			card, p.info.InstanceType, *info.MaximumNetworkCards)
 	case n.AssociatePublicIpAddress != nil && len(p.request.NetworkInterfaces) > 1:
-		return wire.Errorf("InvalidParameterCombination", "The associatePublicIPAddress parameter cannot be specified when launching with multiple network interfaces.")
+		return wire.Errorf("InvalidParameterCombination", "The associatePublicIPAddress parameter cannot be "+
+			"specified when launching with multiple network interfaces.")
 	}
 	return nil
 }

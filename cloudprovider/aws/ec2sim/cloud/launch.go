@@ -92,10 +92,12 @@ func (w *World) admit(p *place) (*ec2types.CapacityReservation, int32, *wire.Err
 	}
 	single, blocks := addresses(p.request)
 	if p.subnet.free() < single+prefixSize*blocks {
-		return nil, 0, wire.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", *p.subnet.SubnetId)
+		return nil, 0, wire.Errorf("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in "+
+			"subnet '%s' to satisfy the requested number of instances.", *p.subnet.SubnetId)
 	}
 	if blocks > 0 && len(p.subnet.blocks(blocks)) < blocks {
-		return nil, 0, wire.Errorf("InsufficientCidrBlocks", "The specified subnet does not have enough free cidr blocks to satisfy the request.")
+		return nil, 0, wire.Errorf("InsufficientCidrBlocks", "The specified subnet does not have enough free cidr "+
+			"blocks to satisfy the request.")
 	}
 	return reserved, partition, nil
 }
@@ -103,7 +105,8 @@ func (w *World) admit(p *place) (*ec2types.CapacityReservation, int32, *wire.Err
 // resolve finds everything that a launch names. The lock is held.
 func (w *World) resolve(r *ec2.RunInstancesInput) (*place, *wire.Error) {
 	p := &place{request: r}
-	for _, find := range []func(*place) *wire.Error{w.resolveType, w.resolveImage, w.resolveNetwork, w.resolveProfile, w.resolveUserData,
+	for _, find := range []func(*place) *wire.Error{w.resolveType, w.resolveImage, w.resolveNetwork, w.resolveProfile,
+		w.resolveUserData,
 		w.resolveMarket, w.resolvePlacement, w.resolveDevices, w.resolveTags} {
 		if err := find(p); err != nil {
 			return nil, err
@@ -146,7 +149,9 @@ func (w *World) resolveImage(p *place) *wire.Error {
 			return nil
 		}
 	}
-	return wire.Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.",
+	return wire.Errorf("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match "+
+		"the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching "+
+		"architectures, and try again.",
 		p.info.ProcessorInfo.SupportedArchitectures[0], p.image.Architecture)
 }
 
@@ -155,7 +160,8 @@ func (w *World) resolveNetwork(p *place) *wire.Error {
 	id := aws.ToString(r.SubnetId)
 	groups := slices.Clone(r.SecurityGroupIds)
 	if len(r.NetworkInterfaces) > 0 && len(groups) > 0 {
-		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups "+
+			"may not be specified on the same request")
 	}
 	for _, n := range r.NetworkInterfaces {
 		if id == "" {
@@ -172,17 +178,20 @@ func (w *World) resolveNetwork(p *place) *wire.Error {
 	}
 	p.zone, _ = w.zoneByName(*p.subnet.AvailabilityZone)
 	if asked := askedZone(r); asked != "" && asked != p.zone.Name && asked != p.zone.ID {
-		return wire.Errorf("InvalidParameterValue", "Invalid availability zone: [%s]. The subnet %s is in %s.", asked, id, p.zone.Name)
+		return wire.Errorf("InvalidParameterValue", "Invalid availability zone: [%s]. The subnet %s is in %s.", asked,
+			id, p.zone.Name)
 	}
 	if !w.sold(string(p.info.InstanceType), p.zone.Name) {
-		return wire.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.info.InstanceType, p.zone.Name)
+		return wire.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested "+
+			"Availability Zone (%s).", p.info.InstanceType, p.zone.Name)
 	}
 	for _, g := range groups {
 		if w.groups[g] == nil {
 			return noSuchGroup(g)
 		}
 		if *w.groups[g].VpcId != *p.subnet.VpcId {
-			return wire.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", g, id)
+			return wire.Errorf("InvalidParameter", "Security group %s and subnet %s belong to different networks.", g,
+				id)
 		}
 		if !slices.Contains(p.groups, g) {
 			p.groups = append(p.groups, g)
@@ -210,7 +219,8 @@ func (w *World) resolveProfile(p *place) *wire.Error {
 		field, p.profile = "arn", aws.ToString(spec.Arn)
 	}
 	if w.cfg.Profiles != nil && !w.cfg.Profiles(p.profile) {
-		return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.%s is invalid. Invalid IAM Instance Profile %s", p.profile, field, strings.ToUpper(field[:1])+field[1:])
+		return wire.Errorf("InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.%s is invalid. "+
+			"Invalid IAM Instance Profile %s", p.profile, field, strings.ToUpper(field[:1])+field[1:])
 	}
 	return nil
 }
@@ -235,7 +245,8 @@ func (w *World) resolveMarket(p *place) *wire.Error {
 	options := p.request.InstanceMarketOptions
 	spot := options != nil && options.MarketType == ec2types.MarketTypeSpot
 	if !spot && len(tagsFor(p.request, ec2types.ResourceTypeSpotInstancesRequest)) > 0 {
-		return wire.Errorf("InvalidParameterValue", "You cannot specify tags for Spot instances requests if there are no Spot instances requests being created by the request.")
+		return wire.Errorf("InvalidParameterValue", "You cannot specify tags for Spot instances requests if there "+
+			"are no Spot instances requests being created by the request.")
 	}
 	if spot {
 		return w.resolveSpot(p, options.SpotOptions)
@@ -252,14 +263,16 @@ func (w *World) resolveMarket(p *place) *wire.Error {
 func (w *World) resolveSpot(p *place, options *ec2types.SpotMarketOptions) *wire.Error {
 	price, sold := w.spotNow(string(p.info.InstanceType), p.zone.Name)
 	if !sold || !sells(p.info, ec2types.UsageClassTypeSpot) {
-		return wire.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.info.InstanceType, p.zone.Name)
+		return wire.Errorf("Unsupported", "Your requested instance type (%s) is not supported in your requested "+
+			"Availability Zone (%s).", p.info.InstanceType, p.zone.Name)
 	}
 	p.market, p.price = Spot, price
 	if options == nil || options.MaxPrice == nil {
 		return nil
 	}
 	if most, err := strconv.ParseFloat(*options.MaxPrice, 64); err != nil || most < price {
-		return wire.Errorf("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %g.", *options.MaxPrice, price)
+		return wire.Errorf("SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required "+
+			"Spot request fulfillment price of %g.", *options.MaxPrice, price)
 	}
 	return nil
 }
@@ -293,7 +306,8 @@ func (w *World) resolveTags(p *place) *wire.Error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(tagsFor(p.request, ec2types.ResourceTypeInstance))) {
 		if strings.ContainsAny(key, "/ ") {
-			return wire.Errorf("InvalidParameterValue", "'%s' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')", key)
+			return wire.Errorf("InvalidParameterValue", "'%s' is not a valid tag key. Tag keys must match pattern "+
+				"([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')", key)
 		}
 	}
 	return nil

@@ -55,7 +55,8 @@ func (w *World) advance(now time.Time) {
 func (w *World) step(i *Instance, at time.Time) {
 	switch {
 	case i.State.Alive() && !i.InterruptAt.IsZero() && !at.Before(i.InterruptAt):
-		w.end(i, at, "Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Instance terminated due to spot capacity")
+		w.end(i, at, "Server.SpotInstanceTermination", "Server.SpotInstanceTermination: Instance terminated due to "+
+			"spot capacity")
 	case i.State == Pending && !at.Before(i.RunAt):
 		i.become(Running, at)
 		w.note(StateChanged, at, i)
@@ -100,7 +101,8 @@ func (w *World) release(i *Instance) {
 		}
 	}
 	if r := w.reserves[i.CapacityReservation]; r != nil {
-		r.AvailableInstanceCount = aws.Int32(min(aws.ToInt32(r.TotalInstanceCount), aws.ToInt32(r.AvailableInstanceCount)+1))
+		r.AvailableInstanceCount = aws.Int32(min(aws.ToInt32(r.TotalInstanceCount),
+			aws.ToInt32(r.AvailableInstanceCount)+1))
 	}
 }
 
@@ -122,8 +124,8 @@ type Ended struct {
 	Before, After State
 }
 
-// Terminate ends instances: of each zone all or none. One that has ended already stays as it is. If an instance of a zone
-// can't be ended the call fails, although those of other zones end.
+// Terminate ends instances: of each zone all or none. One that has ended already stays as it is. If an instance of a
+// zone can't be ended the call fails, although those of other zones end.
 func (w *World) Terminate(ids []string) ([]Ended, *wire.Error) {
 	defer w.enter()()
 	found, err := w.find(ids)
@@ -136,7 +138,8 @@ func (w *World) Terminate(ids []string) ([]Ended, *wire.Error) {
 		if aws.ToBool(i.Request.DisableApiTermination) || i.Protected {
 			stuck[i.Zone] = true
 			if failure == nil {
-				failure = wire.Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its 'disableApiTermination' instance attribute and try again.", i.ID)
+				failure = wire.Errorf("OperationNotPermitted", "The instance '%s' may not be terminated. Modify its "+
+					"'disableApiTermination' instance attribute and try again.", i.ID)
 			}
 		}
 	}
@@ -218,7 +221,8 @@ func (w *World) AdviseRebalance(id string) *wire.Error {
 		return err
 	}
 	if i.Market != Spot {
-		return wire.Errorf("InvalidParameterValue", "%s is no spot instance: only those are advised to be rebalanced", id)
+		return wire.Errorf("InvalidParameterValue", "%s is no spot instance: only those are advised to be rebalanced",
+			id)
 	}
 	w.note(RebalanceAdvised, w.clock.Now(), i)
 	return nil

@@ -73,7 +73,8 @@ func (w *World) AddSubnet(s SubnetSpec) (string, error) {
 	w.subnets[id] = &subnet{
 		Subnet: ec2types.Subnet{
 			SubnetId: aws.String(id), VpcId: aws.String(s.VPC), CidrBlock: aws.String(s.CIDR),
-			AvailabilityZone: aws.String(zone.Name), AvailabilityZoneId: aws.String(zone.ID), State: ec2types.SubnetStateAvailable,
+			AvailabilityZone: aws.String(zone.Name), AvailabilityZoneId: aws.String(zone.ID),
+			State:               ec2types.SubnetStateAvailable,
 			MapPublicIpOnLaunch: aws.Bool(s.Public), DefaultForAz: aws.Bool(false), OwnerId: aws.String(w.cfg.Account),
 			AssignIpv6AddressOnCreation: aws.Bool(false),
 			SubnetArn:                   aws.String(w.arn("subnet", id)),
@@ -132,7 +133,8 @@ func (w *World) SetFreeAddresses(id string, free int) *wire.Error {
 	s.spare = 0
 	if most := s.free(); free < 0 || free > most {
 		s.spare = before
-		return wire.Errorf("InvalidParameterValue", "Subnet %s can have 0 to %d free addresses, not %d.", id, most, free)
+		return wire.Errorf("InvalidParameterValue", "Subnet %s can have 0 to %d free addresses, not %d.", id,
+			most, free)
 	}
 	s.spare = s.free() - free
 	return nil
@@ -202,7 +204,8 @@ func (w *World) AddSecurityGroup(vpc, name string, tags map[string]string) (stri
 	}
 	id := w.newID("sg")
 	w.groups[id] = &ec2types.SecurityGroup{
-		GroupId: aws.String(id), GroupName: aws.String(name), VpcId: aws.String(vpc), OwnerId: aws.String(w.cfg.Account),
+		GroupId: aws.String(id), GroupName: aws.String(name), VpcId: aws.String(vpc),
+		OwnerId:     aws.String(w.cfg.Account),
 		Description: aws.String(name), SecurityGroupArn: aws.String(w.arn("security-group", id)),
 	}
 	maps.Copy(w.tags[id], tags)

@@ -12,11 +12,13 @@ import (
 )
 
 // AddPlacementGroup makes a placement group.
-func (w *World) AddPlacementGroup(name string, strategy ec2types.PlacementStrategy, partitions int32, tags map[string]string) string {
+func (w *World) AddPlacementGroup(name string, strategy ec2types.PlacementStrategy, partitions int32,
+	tags map[string]string) string {
 	defer w.enter()()
 	id := w.newID("pg")
 	g := &ec2types.PlacementGroup{
-		GroupId: aws.String(id), GroupName: aws.String(name), Strategy: strategy, State: ec2types.PlacementGroupStateAvailable,
+		GroupId: aws.String(id), GroupName: aws.String(name), Strategy: strategy,
+		State:    ec2types.PlacementGroupStateAvailable,
 		GroupArn: aws.String(w.arn("placement-group", name)),
 	}
 	if strategy == ec2types.PlacementStrategyPartition {
@@ -39,7 +41,8 @@ func (w *World) RemovePlacementGroup(name string) *wire.Error {
 		}
 		for _, i := range w.instances {
 			if i.PlacementGroup == id && i.State != Terminated {
-				return wire.Errorf("InvalidPlacementGroup.InUse", "The placement group '%s' is in use and may not be deleted.", name)
+				return wire.Errorf("InvalidPlacementGroup.InUse", "The placement group '%s' is in use and may not be "+
+					"deleted.", name)
 			}
 		}
 		delete(w.placings, id)
@@ -96,12 +99,14 @@ func (w *World) join(p *place) (int32, *wire.Error) {
 	switch p.group.Strategy {
 	case ec2types.PlacementStrategySpread:
 		if inZone >= spreadLimit {
-			return 0, wire.Errorf("InstanceLimitExceeded", "The spread placement group %s has %d running instances in %s, which is the limit for a zone.", aws.ToString(p.group.GroupName), inZone, p.zone.Name)
+			return 0, wire.Errorf("InstanceLimitExceeded", "The spread placement group %s has %d running instances "+
+				"in %s, which is the limit for a zone.", aws.ToString(p.group.GroupName), inZone, p.zone.Name)
 		}
 	case ec2types.PlacementStrategyCluster:
 		if elsewhere {
 			return 0, &wire.Error{Code: "InsufficientInstanceCapacity", Status: http.StatusInternalServerError,
-				Message: "A cluster placement group can't span zones: instances of " + aws.ToString(p.group.GroupName) + " run in another zone than " + p.zone.Name + "."}
+				Message: "A cluster placement group can't span zones: instances of " + aws.ToString(p.group.GroupName) +
+					" run in another zone than " + p.zone.Name + "."}
 		}
 	case ec2types.PlacementStrategyPartition:
 		return w.partition(p, perPartition)
@@ -113,7 +118,8 @@ func (w *World) partition(p *place, used map[int32]int) (int32, *wire.Error) {
 	count := aws.ToInt32(p.group.PartitionCount)
 	if asked := aws.ToInt32(p.request.Placement.PartitionNumber); asked != 0 {
 		if asked < 1 || asked > count {
-			return 0, wire.Errorf("InvalidParameterValue", "Value (%d) for parameter partitionNumber is invalid. The placement group has %d partitions.", asked, count)
+			return 0, wire.Errorf("InvalidParameterValue", "Value (%d) for parameter partitionNumber is invalid. The "+
+				"placement group has %d partitions.", asked, count)
 		}
 		return asked, nil
 	}

@@ -37,8 +37,8 @@ func (w *World) OnDemandPrice(kind string) (float64, bool) {
 	return sizePrice(info), true
 }
 
-// sizePrice is a price for a type that nobody gave one: so much for a virtual CPU, so much for a GiB, as it is about for
-// general purpose machines in us-west-2.
+// sizePrice is a price for a type that nobody gave one: so much for a virtual CPU, so much for a GiB, as it is about
+// for general purpose machines in us-west-2.
 func sizePrice(info *ec2types.InstanceTypeInfo) float64 {
 	gib := 0.0
 	if info.MemoryInfo != nil {
@@ -55,8 +55,8 @@ func (w *World) spotNow(kind, zone string) (float64, bool) {
 	return w.spotAtFirst(kind, zone)
 }
 
-// spotAtFirst is the price of a pool before anybody changed it: what the table says, or between 25 and 45 percent of the
-// on-demand price, another part for each pool but always the same for one.
+// spotAtFirst is the price of a pool before anybody changed it: what the table says, or between 25 and 45 percent of
+// the on-demand price, another part for each pool but always the same for one.
 func (w *World) spotAtFirst(kind, zone string) (float64, bool) {
 	if w.cfg.Prices != nil {
 		return w.cfg.Prices.Spot(kind, zone)
@@ -83,8 +83,8 @@ func (w *World) SetSpotPrice(kind, zone string, dollars float64) {
 	w.spot[p] = append(w.spot[p], SpotPrice{Type: kind, Zone: zone, Dollars: dollars, From: w.clock.Now()})
 }
 
-// SpotHistory lists the prices that held at some time from start to end, newest first in each pool: the changes in between,
-// and before them the price that held at the start. No kinds means all.
+// SpotHistory lists the prices that held at some time from start to end, newest first in each pool: the changes in
+// between, and before them the price that held at the start. No kinds means all.
 func (w *World) SpotHistory(kinds []string, start, end time.Time) []SpotPrice {
 	defer w.enter()()
 	if len(kinds) == 0 {

@@ -123,7 +123,8 @@ func (w *World) reserve(p *place) (*ec2types.CapacityReservation, *wire.Error) {
 	if p.market == Spot {
 		return nil, nil
 	}
-	if spec != nil && spec.CapacityReservationTarget != nil && spec.CapacityReservationTarget.CapacityReservationId != nil {
+	if spec != nil && spec.CapacityReservationTarget != nil &&
+		spec.CapacityReservationTarget.CapacityReservationId != nil {
 		return w.reserveNamed(p, *spec.CapacityReservationTarget.CapacityReservationId)
 	}
 	preference := ec2types.CapacityReservationPreferenceOpen
@@ -135,7 +136,8 @@ func (w *World) reserve(p *place) (*ec2types.CapacityReservation, *wire.Error) {
 	}
 	var best *ec2types.CapacityReservation
 	for _, r := range w.reserves {
-		if r.InstanceMatchCriteria == ec2types.InstanceMatchCriteriaOpen && w.fits(r, p) && aws.ToInt32(r.AvailableInstanceCount) > 0 &&
+		if r.InstanceMatchCriteria == ec2types.InstanceMatchCriteriaOpen && w.fits(r, p) &&
+			aws.ToInt32(r.AvailableInstanceCount) > 0 &&
 			(best == nil || *r.CapacityReservationId < *best.CapacityReservationId) {
 			best = r
 		}
@@ -152,8 +154,10 @@ func (w *World) reserveNamed(p *place, id string) (*ec2types.CapacityReservation
 		return nil, noSuchReservation(id)
 	}
 	if !w.fits(r, p) {
-		return nil, wire.Errorf("InvalidParameterCombination", "The capacity reservation %s is for %s in %s, %s, %s tenancy, and %s; the request is for %s in %s.",
-			id, aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone), r.InstancePlatform, r.Tenancy, w.reservationState(r), p.info.InstanceType, p.zone.Name)
+		return nil, wire.Errorf("InvalidParameterCombination", "The capacity reservation %s is for %s in %s, %s, %s "+
+			"tenancy, and %s; the request is for %s in %s.",
+			id, aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone), r.InstancePlatform, r.Tenancy,
+			w.reservationState(r), p.info.InstanceType, p.zone.Name)
 	}
 	if aws.ToInt32(r.AvailableInstanceCount) <= 0 {
 		return nil, reservationFull()
@@ -165,8 +169,10 @@ func (w *World) fits(r *ec2types.CapacityReservation, p *place) bool {
 	block := r.ReservationType == ec2types.CapacityReservationTypeCapacityBlock
 	return w.reservationState(r) == ec2types.CapacityReservationStateActive && block == (p.market == CapacityBlock) &&
 		aws.ToBool(r.Interruptible) == (p.market == Interruptible) &&
-		aws.ToString(r.InstanceType) == string(p.info.InstanceType) && aws.ToString(r.AvailabilityZone) == p.zone.Name &&
-		string(r.Tenancy) == tenancyOf(p.request) && isWindows(string(r.InstancePlatform)) == isWindows(string(p.image.Platform))
+		aws.ToString(r.InstanceType) == string(p.info.InstanceType) &&
+		aws.ToString(r.AvailabilityZone) == p.zone.Name &&
+		string(r.Tenancy) == tenancyOf(p.request) &&
+		isWindows(string(r.InstancePlatform)) == isWindows(string(p.image.Platform))
 }
 
 // tenancyOf is the tenancy that a launch asks for.
@@ -181,7 +187,8 @@ func tenancyOf(r *ec2.RunInstancesInput) string {
 func isWindows(platform string) bool { return strings.HasPrefix(strings.ToLower(platform), "windows") }
 
 func reservationFull() *wire.Error {
-	return wire.Errorf("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible and available capacity for this request.")
+	return wire.Errorf("ReservationCapacityExceeded", "The requested reservation does not have sufficient compatible "+
+		"and available capacity for this request.")
 }
 
 func noSuchReservation(id string) *wire.Error {
@@ -192,8 +199,10 @@ func noSuchReservation(id string) *wire.Error {
 func (w *World) HasOpenReservation(kind, zone string) bool {
 	defer w.enter()()
 	for _, r := range w.reserves {
-		if r.InstanceMatchCriteria == ec2types.InstanceMatchCriteriaOpen && w.reservationState(r) == ec2types.CapacityReservationStateActive &&
-			aws.ToString(r.InstanceType) == kind && aws.ToString(r.AvailabilityZone) == zone && aws.ToInt32(r.AvailableInstanceCount) > 0 {
+		if r.InstanceMatchCriteria == ec2types.InstanceMatchCriteriaOpen &&
+			w.reservationState(r) == ec2types.CapacityReservationStateActive &&
+			aws.ToString(r.InstanceType) == kind && aws.ToString(r.AvailabilityZone) == zone &&
+			aws.ToInt32(r.AvailableInstanceCount) > 0 {
 			return true
 		}
 	}

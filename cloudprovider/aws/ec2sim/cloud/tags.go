@@ -98,8 +98,8 @@ func takes(matches []TagMatch, key, value string) bool {
 	return len(matches) == 0
 }
 
-// mustKnow is the error for an id that nothing has. Eventual consistency counts: an instance that is not visible yet can't be
-// tagged either. The lock is held.
+// mustKnow is the error for an id that nothing has. Eventual consistency counts: an instance that is not visible yet
+// can't be tagged either. The lock is held.
 func (w *World) mustKnow(id string) *wire.Error {
 	_, ok := w.tags[id]
 	if i := w.instances[id]; i != nil && !w.visible(i) {
@@ -113,7 +113,8 @@ func (w *World) mustKnow(id string) *wire.Error {
 	case "i":
 		return noSuchInstances([]string{id})
 	case "lt":
-		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, "+
+			"does not exist.", id)
 	case "subnet":
 		return noSuchSubnet(id)
 	case "sg":

@@ -31,17 +31,20 @@ type TemplateVersion struct {
 }
 
 // AddTemplate makes a launch template with its first version.
-func (w *World) AddTemplate(name, description string, data *ec2types.RequestLaunchTemplateData, tags map[string]string) (Template, *wire.Error) {
+func (w *World) AddTemplate(name, description string, data *ec2types.RequestLaunchTemplateData,
+	tags map[string]string) (Template, *wire.Error) {
 	defer w.enter()()
 	if w.templateByName(name) != nil {
-		return Template{}, wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+		return Template{}, wire.Errorf("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name "+
+			"already in use.")
 	}
 	if err := checkTags(tags); err != nil {
 		return Template{}, err
 	}
 	now := w.clock.Now()
 	t := &Template{
-		ID: w.newID("lt"), Name: name, Created: now, VisibleAt: now.Add(w.cfg.Timing.TemplateVisibility), Default: 1, Latest: 1,
+		ID: w.newID("lt"), Name: name, Created: now, VisibleAt: now.Add(w.cfg.Timing.TemplateVisibility),
+		Default: 1, Latest: 1,
 		Versions: map[int64]*TemplateVersion{1: {Number: 1, Created: now, Description: description, Data: data}},
 	}
 	w.templates[t.ID] = t
@@ -50,14 +53,16 @@ func (w *World) AddTemplate(name, description string, data *ec2types.RequestLaun
 }
 
 // AddTemplateVersion adds a version to a template.
-func (w *World) AddTemplateVersion(id, name, description string, data *ec2types.RequestLaunchTemplateData) (Template, *wire.Error) {
+func (w *World) AddTemplateVersion(id, name, description string, data *ec2types.RequestLaunchTemplateData) (Template,
+	*wire.Error) {
 	defer w.enter()()
 	t, err := w.template(id, name)
 	if err != nil {
 		return Template{}, err
 	}
 	t.Latest++
-	t.Versions[t.Latest] = &TemplateVersion{Number: t.Latest, Created: w.clock.Now(), Description: description, Data: data}
+	t.Versions[t.Latest] = &TemplateVersion{Number: t.Latest, Created: w.clock.Now(), Description: description,
+		Data: data}
 	return w.copyTemplate(t), nil
 }
 
@@ -85,7 +90,8 @@ func (w *World) RemoveTemplateVersion(id, name string, number int64) *wire.Error
 		return noSuchVersion(strconv.FormatInt(number, 10))
 	}
 	if number == t.Default {
-		return wire.Errorf("operationNotSupported", "You cannot delete the default version %d of launch template %s.", number, t.ID)
+		return wire.Errorf("operationNotSupported", "You cannot delete the default version %d of launch template %s.",
+			number, t.ID)
 	}
 	delete(t.Versions, number)
 	return nil
@@ -124,7 +130,8 @@ func (t Template) Version(text string) (*TemplateVersion, *wire.Error) {
 	default:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, wire.Errorf("InvalidLaunchTemplateId.VersionMalformed", "Launch template version '%s' is not valid.", text)
+			return nil, wire.Errorf("InvalidLaunchTemplateId.VersionMalformed", "Launch template version '%s' is not "+
+				"valid.", text)
 		}
 		number = n
 	}
@@ -136,7 +143,8 @@ func (t Template) Version(text string) (*TemplateVersion, *wire.Error) {
 }
 
 func noSuchVersion(text string) *wire.Error {
-	return wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template.", text)
+	return wire.Errorf("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the "+
+		"launch template.", text)
 }
 
 func (w *World) shown(t *Template) bool { return !w.clock.Now().Before(t.VisibleAt) }
@@ -163,13 +171,16 @@ func (w *World) template(id, name string) (*Template, *wire.Error) {
 		if t := w.templateByName(name); t != nil && w.shown(t) {
 			return t, nil
 		}
-		return nil, wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
+		return nil, wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with "+
+			"template name %s, does not exist.", name)
 	}
 	if !strings.HasPrefix(id, "lt-") {
-		return nil, wire.Errorf("InvalidLaunchTemplateId.Malformed", "The specified launch template ID %s is not valid.", id)
+		return nil, wire.Errorf("InvalidLaunchTemplateId.Malformed",
+			"The specified launch template ID %s is not valid.", id)
 	}
 	if t := w.templates[id]; t != nil && w.shown(t) {
 		return t, nil
 	}
-	return nil, wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+	return nil, wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, "+
+		"does not exist.", id)
 }

@@ -16,8 +16,8 @@ type token struct {
 	at     time.Time
 }
 
-// Recall returns what an earlier call with the same action and client token answered. A token that came with another request
-// is an error.
+// Recall returns what an earlier call with the same action and client token answered. A token that came with another
+// request is an error.
 func (w *World) Recall(action, clientToken, asked string) (any, *wire.Error) {
 	defer w.enter()()
 	t, ok := w.tokens[action+"/"+clientToken]
@@ -25,7 +25,8 @@ func (w *World) Recall(action, clientToken, asked string) (any, *wire.Error) {
 		return nil, nil
 	}
 	if t.asked != asked {
-		return nil, wire.Errorf("IdempotentParameterMismatch", "The request uses the same client token as a previous, but non-identical request.")
+		return nil, wire.Errorf("IdempotentParameterMismatch", "The request uses the same client token as a "+
+			"previous, but non-identical request.")
 	}
 	return t.answer, nil
 }

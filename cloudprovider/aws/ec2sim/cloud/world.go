@@ -1,6 +1,7 @@
-// Package cloud is the state of the simulated EC2: networks, images, launch templates, reservations, prices, and the machines
-// with their lives. It knows no protocol: package ec2 puts the wire format around it, and tests, the lab and the control
-// endpoint use it directly to make things happen (take capacity away, warn a spot instance, publish an image).
+// Package cloud is the state of the simulated EC2: networks, images, launch templates, reservations, prices, and the
+// machines with their lives. It knows no protocol: package ec2 puts the wire format around it, and tests, the lab and
+// the control endpoint use it directly to make things happen (take capacity away, warn a spot instance, publish an
+// image).
 //
 // Time is what the clock says. What is due happens on the next call, or on Tick.
 package cloud
@@ -26,7 +27,8 @@ type Config struct {
 	Account string     // 12 digits; 123456789012 if empty
 	Zones   []Zone     // three of the region if empty
 
-	// Types is what can be bought. TypeZones says in which zones (by name); a type that it does not name is sold in all.
+	// Types is what can be bought. TypeZones says in which zones (by name); a type that it does not name is sold in
+	// all.
 	Types     []ec2types.InstanceTypeInfo
 	TypeZones map[string][]string
 	// Prices gives dollars per hour; a nil one derives them from the type's size.
@@ -51,8 +53,8 @@ type Timing struct {
 	Boot     time.Duration // from pending to running
 	Shutdown time.Duration // from shutting-down to terminated
 	Forget   time.Duration // how long a terminated instance is still described; an hour if zero
-	// Visibility is how long a new instance is unknown to every call but the one that made it, at the longest. Those of one
-	// launch come to be seen one after the other, from half of that time on.
+	// Visibility is how long a new instance is unknown to every call but the one that made it, at the longest. Those of
+	// one launch come to be seen one after the other, from half of that time on.
 	Visibility time.Duration
 	// StateLag is how long describing calls go on to tell an instance's old state after it changed.
 	StateLag time.Duration
@@ -73,7 +75,8 @@ func (t Timing) shows(id string) time.Duration {
 
 // Lagging is the timing with the delays, of some hundred milliseconds, after which EC2 shows what it has done.
 func (t Timing) Lagging() Timing {
-	t.Visibility, t.StateLag, t.TemplateVisibility, t.AddressLag = 400*time.Millisecond, 200*time.Millisecond, 150*time.Millisecond, time.Second
+	t.Visibility, t.StateLag, t.TemplateVisibility, t.AddressLag = 400*time.Millisecond, 200*time.Millisecond,
+		150*time.Millisecond, time.Second
 	return t
 }
 

@@ -1,6 +1,6 @@
-// Package control is the panel on which somebody makes things happen in the simulated cloud, over HTTP with JSON: capacity runs out,
-// spot instances are interrupted, machines die, prices change, images appear, calls fail. From Go the same is done with the parts
-// of the panel themselves.
+// Package control is the panel on which somebody makes things happen in the simulated cloud, over HTTP with JSON:
+// capacity runs out, spot instances are interrupted, machines die, prices change, images appear, calls fail. From Go
+// the same is done with the parts of the panel themselves.
 package control
 
 import (
@@ -126,8 +126,10 @@ func (p *Panel) Machines() []Machine {
 	all := []Machine{}
 	for _, i := range p.World.Instances() {
 		all = append(all, Machine{
-			ID: i.ID, Node: i.PrivateDNS, Type: i.Type, Zone: i.Zone, CapacityType: string(i.Market), State: string(i.State),
-			Reason: i.ReasonMessage, Image: i.Image, Price: i.HourlyPrice, Dead: i.Dead, Problem: problems[i.ID], Tags: i.Tags,
+			ID: i.ID, Node: i.PrivateDNS, Type: i.Type, Zone: i.Zone, CapacityType: string(i.Market),
+			State:  string(i.State),
+			Reason: i.ReasonMessage, Image: i.Image, Price: i.HourlyPrice, Dead: i.Dead, Problem: problems[i.ID],
+			Tags: i.Tags,
 		})
 	}
 	return all
@@ -158,7 +160,9 @@ func (p *Panel) pick(in Pick) ([]string, error) {
 	var ids []string
 	all := p.World.Instances()
 	for _, name := range in.Machines {
-		at := slices.IndexFunc(all, func(i cloud.Instance) bool { return i.ID == name || i.PrivateDNS == name && i.State.Alive() })
+		at := slices.IndexFunc(all, func(i cloud.Instance) bool {
+			return i.ID == name || i.PrivateDNS == name && i.State.Alive()
+		})
 		if at < 0 {
 			return nil, bad("there is no instance or node %q", name)
 		}
@@ -170,7 +174,8 @@ func (p *Panel) pick(in Pick) ([]string, error) {
 		}
 	}
 	if len(ids) < in.Any {
-		return nil, bad("there are %d %s instances that run, not %d", len(ids), cmp.Or(in.CapacityType, "spot and on-demand"), in.Any)
+		return nil, bad("there are %d %s instances that run, not %d", len(ids), cmp.Or(in.CapacityType,
+			"spot and on-demand"), in.Any)
 	}
 	return ids, nil
 }

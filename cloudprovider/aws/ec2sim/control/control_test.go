@@ -42,7 +42,8 @@ func (s stage) launch(spot bool) (string, error) {
 	s.t.Helper()
 	in := &ec2.RunInstancesInput{
 		ImageId: s.World.Images()[0].ImageId, InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		SubnetId: aws.String(s.Network.Private[0]), UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("x"))),
+		SubnetId: aws.String(s.Network.Private[0]),
+		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte("x"))),
 	}
 	for _, m := range s.World.Images() {
 		if strings.HasPrefix(aws.ToString(m.Name), "amazon-eks-node-al2023-x86_64-standard") {
@@ -78,7 +79,8 @@ func (s stage) messages() []string {
 	}
 	var kinds []string
 	for {
-		out, err := client.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: url.QueueUrl, MaxNumberOfMessages: 10})
+		out, err := client.ReceiveMessage(context.Background(), &sqs.ReceiveMessageInput{QueueUrl: url.QueueUrl,
+			MaxNumberOfMessages: 10})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -122,7 +124,8 @@ func TestASpotInterruption(t *testing.T) {
 	if _, err := s.panel.Happen(ctx, "interrupt", control.Pick{Machines: []string{onDemand}}); err == nil {
 		t.Error("an on-demand machine can be interrupted")
 	}
-	if _, err := s.panel.Happen(ctx, "rebalance", control.Pick{Machines: []string{onDemand}}); err == nil || !strings.Contains(err.Error(), "no spot instance") {
+	if _, err := s.panel.Happen(ctx, "rebalance", control.Pick{Machines: []string{onDemand}}); err == nil ||
+		!strings.Contains(err.Error(), "no spot instance") {
 		t.Errorf("advising to rebalance an on-demand machine: %v", err)
 	}
 	hit, err := s.panel.Happen(ctx, "interrupt", control.Pick{Any: 1})
@@ -158,11 +161,14 @@ func TestMachinesDie(t *testing.T) {
 	if _, err := s.panel.Happen(ctx, "kill", control.Pick{Machines: []string{node}}); err != nil {
 		t.Fatal(err)
 	}
-	status, err := ec2.NewFromConfig(s.config).DescribeInstanceStatus(ctx, &ec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
-	if err != nil || len(status.InstanceStatuses) != 1 || status.InstanceStatuses[0].SystemStatus.Status != types.SummaryStatusImpaired {
+	status, err := ec2.NewFromConfig(s.config).DescribeInstanceStatus(ctx,
+		&ec2.DescribeInstanceStatusInput{InstanceIds: []string{id}})
+	if err != nil || len(status.InstanceStatuses) != 1 ||
+		status.InstanceStatuses[0].SystemStatus.Status != types.SummaryStatusImpaired {
 		t.Errorf("a dead machine's status is %+v, %v", status, err)
 	}
-	if _, err := s.panel.Happen(ctx, "schedule", control.Pick{Machines: []string{id}, Event: "instance-retirement"}); err != nil {
+	if _, err := s.panel.Happen(ctx, "schedule", control.Pick{Machines: []string{id},
+		Event: "instance-retirement"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(s.messages(), ","); !strings.Contains(got, "AWS Health Event") {
@@ -174,7 +180,8 @@ func TestMachinesDie(t *testing.T) {
 	if got := s.state(id); got != "shutting-down" && got != "terminated" {
 		t.Errorf("a machine that AWS took back is %s", got)
 	}
-	for verb, in := range map[string]control.Pick{"kill": {Machines: []string{"i-none"}}, "tickle": {Any: 1}, "rebalance": {Any: 7}} {
+	for verb, in := range map[string]control.Pick{"kill": {Machines: []string{"i-none"}}, "tickle": {Any: 1},
+		"rebalance": {Any: 7}} {
 		if _, err := s.panel.Happen(ctx, verb, in); err == nil {
 			t.Errorf("%s %+v is not refused", verb, in)
 		}
@@ -184,7 +191,8 @@ func TestMachinesDie(t *testing.T) {
 func TestTheMarket(t *testing.T) {
 	ctx := context.Background()
 	s := start(t)
-	if err := s.panel.SetCapacity(ctx, control.Capacity{Type: "m5.*", Zone: "us-west-2a", CapacityType: "spot"}); err != nil {
+	if err := s.panel.SetCapacity(ctx, control.Capacity{Type: "m5.*", Zone: "us-west-2a",
+		CapacityType: "spot"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.launch(true); err == nil || !strings.Contains(err.Error(), "InsufficientInstanceCapacity") {
@@ -196,7 +204,8 @@ func TestTheMarket(t *testing.T) {
 	}
 	s.mustLaunch(true)
 
-	for _, p := range []control.Price{{Type: "m5.large", Dollars: 1}, {Type: "m5.large", Zone: "us-west-2a", Dollars: 0.5}} {
+	for _, p := range []control.Price{{Type: "m5.large", Dollars: 1}, {Type: "m5.large", Zone: "us-west-2a",
+		Dollars: 0.5}} {
 		if err := s.panel.SetPrice(ctx, p); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +215,8 @@ func TestTheMarket(t *testing.T) {
 	if onDemand != 1 || spot != 0.5 {
 		t.Errorf("the prices are %v and %v, want 1 and 0.5", onDemand, spot)
 	}
-	for _, p := range []control.Price{{Type: "m5.tiny", Dollars: 1}, {Type: "m5.large"}, {Type: "m5.large", Zone: "mars", Dollars: 1}} {
+	for _, p := range []control.Price{{Type: "m5.tiny", Dollars: 1}, {Type: "m5.large"},
+		{Type: "m5.large", Zone: "mars", Dollars: 1}} {
 		if err := s.panel.SetPrice(ctx, p); err == nil {
 			t.Errorf("the price %+v is not refused", p)
 		}
@@ -230,7 +240,8 @@ func TestTrouble(t *testing.T) {
 		in           any
 		want         string // in the error of the next launch
 	}{
-		{"POST", "faults", control.Fault{Fault: faults.Fault{Action: "RunInstances", Code: "Unavailable", Status: 503, Times: 1}}, "Unavailable"},
+		{"POST", "faults", control.Fault{Fault: faults.Fault{Action: "RunInstances", Code: "Unavailable", Status: 503,
+			Times: 1}}, "Unavailable"},
 		{"POST", "permissions/deny", map[string]string{"action": "ec2:RunInstances"}, "UnauthorizedOperation"},
 		{"POST", "permissions/allow", map[string]string{"action": "ec2:RunInstances"}, ""},
 		{"POST", "throttle", faults.Limit{Action: "RunInstances"}, "RequestLimitExceeded"},
@@ -244,7 +255,8 @@ func TestTrouble(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.launch(false)
-		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.Contains(err.Error(), step.want)) {
+		if step.want == "" && err != nil || step.want != "" && (err == nil || !strings.Contains(err.Error(),
+			step.want)) {
 			t.Errorf("after %s %s %v a launch gives %v, want %q", step.method, step.path, step.in, err, step.want)
 		}
 	}
@@ -252,7 +264,8 @@ func TestTrouble(t *testing.T) {
 	if err != nil || calls["ec2:RunInstances"] != 9 {
 		t.Errorf("counted %v, %v", calls, err)
 	}
-	if err := s.panel.Do(ctx, "POST", "faults", map[string]string{"cod": "X"}, nil); err == nil || !strings.Contains(err.Error(), "cod") {
+	if err := s.panel.Do(ctx, "POST", "faults", map[string]string{"cod": "X"}, nil); err == nil ||
+		!strings.Contains(err.Error(), "cod") {
 		t.Errorf("a misspelt field gives %v", err)
 	}
 	if err := s.panel.Do(ctx, "POST", "faults", map[string]string{}, nil); err == nil {
@@ -264,14 +277,16 @@ func TestTrouble(t *testing.T) {
 func TestAPlacementGroup(t *testing.T) {
 	ctx := context.Background()
 	s := start(t)
-	id, err := s.panel.MakeGroup(ctx, control.Group{Name: "near", Strategy: "cluster", Tags: map[string]string{"team": "blue"}})
+	id, err := s.panel.MakeGroup(ctx, control.Group{Name: "near", Strategy: "cluster",
+		Tags: map[string]string{"team": "blue"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := ec2.NewFromConfig(s.config)
 	machine := s.mustLaunch(false)
 	image := s.World.Instances()[0].Image
-	out, err := client.RunInstances(ctx, &ec2.RunInstancesInput{ImageId: &image, InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+	out, err := client.RunInstances(ctx, &ec2.RunInstancesInput{ImageId: &image, InstanceType: "m5.large",
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 		SubnetId: aws.String(s.Network.Private[0]), Placement: &types.Placement{GroupName: aws.String("near")}})
 	if err != nil {
 		t.Fatal(err)
@@ -280,10 +295,12 @@ func TestAPlacementGroup(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].ID != id || all[0].Machines != 1 || all[0].Tags["team"] != "blue" {
 		t.Errorf("the groups are %+v (%v), one of the machines is %s", all, err, machine)
 	}
-	if err := s.panel.Do(ctx, http.MethodDelete, "placement-groups/near", nil, nil); err == nil || !strings.Contains(err.Error(), "in use") {
+	if err := s.panel.Do(ctx, http.MethodDelete, "placement-groups/near", nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "in use") {
 		t.Errorf("removing a group with a machine: %v", err)
 	}
-	if _, err := client.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(out.Instances[0].InstanceId)}}); err != nil {
+	if _, err := client.TerminateInstances(ctx,
+		&ec2.TerminateInstancesInput{InstanceIds: []string{aws.ToString(out.Instances[0].InstanceId)}}); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.Advance(10 * time.Minute)

@@ -16,7 +16,8 @@ import (
 
 // markets are the capacity types.
 func markets() []string {
-	return []string{string(cloud.Spot), string(cloud.OnDemand), string(cloud.CapacityBlock), string(cloud.Interruptible)}
+	return []string{string(cloud.Spot), string(cloud.OnDemand), string(cloud.CapacityBlock),
+		string(cloud.Interruptible)}
 }
 
 // list joins values of the SDK.
@@ -40,7 +41,8 @@ func noSuchMarket(name string) error {
 	return bad("there is no capacity type %q; there are %s", name, strings.Join(markets(), ", "))
 }
 
-// noSuchType says what is nearest: the types of the family or, if there is no such family, those with the same first letter.
+// noSuchType says what is nearest: the types of the family or, if there is no such family, those with the same first
+// letter.
 func (p *Panel) noSuchType(name string) error {
 	var types, families []string
 	family, _, _ := strings.Cut(name, ".")
@@ -57,9 +59,11 @@ func (p *Panel) noSuchType(name string) error {
 	case len(types) > 0:
 		return bad("there is no instance type %q; of %s there are %s", name, family, strings.Join(types, ", "))
 	case len(families) > 0:
-		return bad("there is no instance type %q; families that begin with %s are %s", name, family[:1], strings.Join(families, ", "))
+		return bad("there is no instance type %q; families that begin with %s are %s", name, family[:1],
+			strings.Join(families, ", "))
 	default:
-		return bad("there is no instance type %q; one is for instance %s", name, p.World.InstanceTypes()[0].InstanceType)
+		return bad("there is no instance type %q; one is for instance %s", name,
+			p.World.InstanceTypes()[0].InstanceType)
 	}
 }
 

@@ -25,23 +25,26 @@ func (p *Panel) verbs() map[string]func(id string, in Pick) *wire.Error {
 			return p.World.Withdraw(id, "Server.InternalError", "Server.InternalError: the host of the machine failed")
 		},
 		"schedule": func(id string, in Pick) *wire.Error {
-			return p.World.ScheduleEvent(id, cmp.Or(in.Event, string(ec2types.EventCodeInstanceRetirement)), p.World.Now().Add(planAhead))
+			return p.World.ScheduleEvent(id, cmp.Or(in.Event, string(ec2types.EventCodeInstanceRetirement)),
+				p.World.Now().Add(planAhead))
 		},
 	}
 }
 
-// Happen lets something happen to machines: interrupt (a spot warning, then the end), rebalance (a recommendation), kill (the machine
-// dies, EC2 calls it running), impair (status checks), withdraw (AWS ends it at once), schedule (an event is planned). It returns the
-// ids.
+// Happen lets something happen to machines: interrupt (a spot warning, then the end), rebalance (a recommendation),
+// kill (the machine dies, EC2 calls it running), impair (status checks), withdraw (AWS ends it at once), schedule (an
+// event is planned). It returns the ids.
 func (p *Panel) Happen(verb string, in Pick) ([]string, error) {
 	do := p.verbs()[verb]
 	if do == nil {
-		return nil, bad("nothing called %q happens to machines: it is interrupt, rebalance, kill, impair, withdraw or schedule", verb)
+		return nil, bad("nothing called %q happens to machines: it is interrupt, rebalance, kill, impair, withdraw "+
+			"or schedule", verb)
 	}
 	if (verb == "interrupt" || verb == "rebalance") && in.CapacityType == "" {
 		in.CapacityType = "spot"
 	}
-	if known := ec2types.EventCode("").Values(); in.Event != "" && !slices.Contains(known, ec2types.EventCode(in.Event)) {
+	if known := ec2types.EventCode("").Values(); in.Event != "" && !slices.Contains(known,
+		ec2types.EventCode(in.Event)) {
 		return nil, bad("there is no event %q; there are %s", in.Event, list(known))
 	}
 	ids, err := p.pick(in)

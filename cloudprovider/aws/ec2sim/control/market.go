@@ -9,7 +9,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/images"
 )
 
-// Capacity says how many machines each matching pool holds. Type, zone and capacity type may have stars; empty ones match all.
+// Capacity says how many machines each matching pool holds. Type, zone and capacity type may have stars; empty ones
+// match all.
 type Capacity struct {
 	Type         string `json:"type,omitempty"`
 	Zone         string `json:"zone,omitempty"`
@@ -23,7 +24,8 @@ func (p *Panel) SetCapacity(in Capacity) error {
 	if err := p.checkCapacity(in); err != nil {
 		return err
 	}
-	p.World.SetCapacity(cloud.CapacityRule{Type: in.Type, Zone: in.Zone, Market: cloud.Market(in.CapacityType), Total: in.Total, Code: in.Code})
+	p.World.SetCapacity(cloud.CapacityRule{Type: in.Type, Zone: in.Zone, Market: cloud.Market(in.CapacityType),
+		Total: in.Total, Code: in.Code})
 	return nil
 }
 
@@ -84,7 +86,8 @@ func (p *Panel) marketRoutes(on route) {
 	on("GET", "images", func(*http.Request) (any, error) {
 		all := []image{}
 		for _, m := range p.World.Images() {
-			all = append(all, image{aws.ToString(m.ImageId), aws.ToString(m.Name), aws.ToString(m.OwnerId), aws.ToString(m.CreationDate), aws.ToString(m.DeprecationTime)})
+			all = append(all, image{aws.ToString(m.ImageId), aws.ToString(m.Name), aws.ToString(m.OwnerId),
+				aws.ToString(m.CreationDate), aws.ToString(m.DeprecationTime)})
 		}
 		return all, nil
 	})

@@ -32,7 +32,8 @@ func (p *Panel) networkRoutes(on route) {
 	on("GET", "subnets", func(*http.Request) (any, error) {
 		all := []subnet{}
 		for _, s := range p.World.Subnets() {
-			all = append(all, subnet{aws.ToString(s.SubnetId), aws.ToString(s.AvailabilityZone), aws.ToString(s.CidrBlock), aws.ToInt32(s.AvailableIpAddressCount)})
+			all = append(all, subnet{aws.ToString(s.SubnetId), aws.ToString(s.AvailabilityZone),
+				aws.ToString(s.CidrBlock), aws.ToInt32(s.AvailableIpAddressCount)})
 		}
 		return all, nil
 	})
@@ -48,7 +49,9 @@ func (p *Panel) networkRoutes(on route) {
 	on("DELETE", "subnets/{id}", func(r *http.Request) (any, error) {
 		return nil, p.ofSubnets(p.World.RemoveSubnet(r.PathValue("id")))
 	})
-	on("POST", "subnets/{id}/restore", func(r *http.Request) (any, error) { return nil, p.restoreSubnet(r.PathValue("id")) })
+	on("POST", "subnets/{id}/restore", func(r *http.Request) (any, error) {
+		return nil, p.restoreSubnet(r.PathValue("id"))
+	})
 	on("POST", "snapshots", func(r *http.Request) (any, error) {
 		in, err := read[snapshot](r)
 		if err != nil {

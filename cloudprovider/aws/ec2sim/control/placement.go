@@ -48,7 +48,8 @@ func (p *Panel) PlacementGroups() []PlacementGroup {
 	for _, g := range p.World.PlacementGroups() {
 		id := aws.ToString(g.GroupId)
 		all = append(all, PlacementGroup{ID: id, Machines: in[id], Group: Group{
-			Name: aws.ToString(g.GroupName), Strategy: string(g.Strategy), Partitions: aws.ToInt32(g.PartitionCount), Tags: cloud.TagMap(g.Tags)}})
+			Name: aws.ToString(g.GroupName), Strategy: string(g.Strategy), Partitions: aws.ToInt32(g.PartitionCount),
+			Tags: cloud.TagMap(g.Tags)}})
 	}
 	return all
 }
@@ -62,9 +63,14 @@ func (p *Panel) MakeGroup(in Group) (string, error) {
 		in.Partitions = mostPartitions
 	}
 	switch {
-	case in.Name == "" || len(in.Name) > longestGroupName || slices.ContainsFunc([]byte(in.Name), func(b byte) bool { return b > '~' || b < ' ' }):
-		return "", bad("%q is not the name of a placement group; it has 1 to %d ASCII characters", in.Name, longestGroupName)
-	case slices.ContainsFunc(p.World.PlacementGroups(), func(g ec2types.PlacementGroup) bool { return aws.ToString(g.GroupName) == in.Name }):
+	case in.Name == "" || len(in.Name) > longestGroupName || slices.ContainsFunc([]byte(in.Name), func(b byte) bool {
+		return b > '~' || b < ' '
+	}):
+		return "", bad("%q is not the name of a placement group; it has 1 to %d ASCII characters", in.Name,
+			longestGroupName)
+	case slices.ContainsFunc(p.World.PlacementGroups(), func(g ec2types.PlacementGroup) bool {
+		return aws.ToString(g.GroupName) == in.Name
+	}):
 		return "", bad("there is a placement group %q already", in.Name)
 	case !slices.Contains(strategies, strategy):
 		return "", bad("there is no strategy %q; there are %s", in.Strategy, list(strategies))

@@ -47,8 +47,10 @@ func (p *Panel) Reservations() []Reservation {
 	all := []Reservation{}
 	for _, r := range p.World.Reservations() {
 		all = append(all, Reservation{
-			ID: aws.ToString(r.CapacityReservationId), Type: aws.ToString(r.InstanceType), Zone: aws.ToString(r.AvailabilityZone),
-			Platform: string(r.InstancePlatform), Kind: string(r.ReservationType), Match: string(r.InstanceMatchCriteria), State: string(r.State),
+			ID: aws.ToString(r.CapacityReservationId), Type: aws.ToString(r.InstanceType),
+			Zone:     aws.ToString(r.AvailabilityZone),
+			Platform: string(r.InstancePlatform), Kind: string(r.ReservationType),
+			Match: string(r.InstanceMatchCriteria), State: string(r.State),
 			Count: aws.ToInt32(r.TotalInstanceCount), Free: aws.ToInt32(r.AvailableInstanceCount),
 			Interruptible: aws.ToBool(r.Interruptible), Ends: r.EndDate, Tags: cloud.TagMap(r.Tags),
 		})
@@ -70,14 +72,17 @@ func (p *Panel) Reserve(in Reserve) (string, error) {
 	case in.Count < 1:
 		return "", bad("%d is not a number of instances to reserve; use 1 or more", in.Count)
 	case in.Hours < 0:
-		return "", bad("a reservation can't last %g hours; use more than 0, or leave them out for one without an end", in.Hours)
+		return "", bad("a reservation can't last %g hours; use more than 0, or leave them out for one without an end",
+			in.Hours)
 	case in.Platform != "" && !slices.Contains(platforms, ec2types.CapacityReservationInstancePlatform(in.Platform)):
 		return "", bad("there is no platform %q; there are %s", in.Platform, list(platforms))
 	}
 	out := ec2types.CapacityReservation{
-		InstanceType: aws.String(in.Type), AvailabilityZone: aws.String(in.Zone), TotalInstanceCount: aws.Int32(in.Count),
+		InstanceType: aws.String(in.Type), AvailabilityZone: aws.String(in.Zone),
+		TotalInstanceCount:    aws.Int32(in.Count),
 		InstanceMatchCriteria: ec2types.InstanceMatchCriteriaOpen, Interruptible: aws.Bool(in.Interruptible),
-		InstancePlatform: ec2types.CapacityReservationInstancePlatform(cmp.Or(in.Platform, string(ec2types.CapacityReservationInstancePlatformLinuxUnix))),
+		InstancePlatform: ec2types.CapacityReservationInstancePlatform(cmp.Or(in.Platform,
+			string(ec2types.CapacityReservationInstancePlatformLinuxUnix))),
 	}
 	if in.Targeted || in.CapacityBlock {
 		out.InstanceMatchCriteria = ec2types.InstanceMatchCriteriaTargeted

@@ -114,7 +114,8 @@ func (f *fleet) buyEvenly(pools []*pool, market cloud.Market, units float64, r r
 // launch makes one instance of a pool. A pool that can't is noted with the reason.
 func (f *fleet) launch(b *bought, market cloud.Market, r rules) bool {
 	i, err := f.s.world.Launch(cloud.Launch{
-		Request: forMarket(b.pool, market, r), Fleet: f.id, Template: b.pool.template.id, TemplateVersion: b.pool.template.version.Number,
+		Request: forMarket(b.pool, market, r), Fleet: f.id, Template: b.pool.template.id,
+		TemplateVersion: b.pool.template.version.Number,
 	})
 	if err != nil {
 		f.refuse(b.pool, market, err)
@@ -154,10 +155,12 @@ func (f *fleet) order(market cloud.Market, units float64, r rules) []*pool {
 	pools := slices.Clone(f.pools)
 	for _, p := range pools {
 		p.free = f.s.world.Free(p.kind, p.zone, market)
-		p.price, p.reserved = f.s.unitPrice(p, market), r.reservationsBefore && f.s.world.HasOpenReservation(p.kind, p.zone)
+		p.price, p.reserved = f.s.unitPrice(p, market), r.reservationsBefore &&
+			f.s.world.HasOpenReservation(p.kind, p.zone)
 	}
 	slices.SortStableFunc(pools, func(a, b *pool) int {
-		return cmp.Or(-compareBool(a.reserved, b.reserved), byStrategy(a, b, r.strategy, units), cmp.Compare(a.index, b.index))
+		return cmp.Or(-compareBool(a.reserved, b.reserved), byStrategy(a, b, r.strategy, units),
+			cmp.Compare(a.index, b.index))
 	})
 	return pools
 }
@@ -212,14 +215,16 @@ func (f *fleet) refuse(p *pool, market cloud.Market, err *wire.Error) {
 		code = "InvalidFleetConfiguration" // a fleet's word for a type that a zone does not sell
 	}
 	f.errors = append(f.errors, ec2types.CreateFleetError{
-		ErrorCode: aws.String(code), ErrorMessage: aws.String(err.Message), Lifecycle: lifecycleOf(market), LaunchTemplateAndOverrides: p.response(),
+		ErrorCode: aws.String(code), ErrorMessage: aws.String(err.Message), Lifecycle: lifecycleOf(market),
+		LaunchTemplateAndOverrides: p.response(),
 	})
 }
 
 // report adds what was bought from a pool to the answer.
 func (f *fleet) report(b bought, market cloud.Market) {
 	f.instances = append(f.instances, ec2types.CreateFleetInstance{
-		InstanceIds: b.ids, InstanceType: ec2types.InstanceType(b.pool.kind), Lifecycle: lifecycleOf(market), SubnetId: aws.String(b.subnet),
+		InstanceIds: b.ids, InstanceType: ec2types.InstanceType(b.pool.kind), Lifecycle: lifecycleOf(market),
+		SubnetId:         aws.String(b.subnet),
 		AvailabilityZone: aws.String(b.zone), LaunchTemplateAndOverrides: b.pool.response(),
 	})
 }

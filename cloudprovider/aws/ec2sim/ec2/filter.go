@@ -15,12 +15,13 @@ import (
 // maxFilterValues is how many values one filter may have.
 const maxFilterValues = 200
 
-// attribute gives the values that an item has for a filter's name; false if there is no such filter. It must bear the zero
-// item, which is asked whether a filter exists.
+// attribute gives the values that an item has for a filter's name; false if there is no such filter. It must bear the
+// zero item, which is asked whether a filter exists.
 type attribute[T any] func(item *T, filter string) ([]string, bool)
 
 // filtered keeps the items that pass all filters. A filter passes an item that has one of its values.
-func filtered[T any](items []T, filters []ec2types.Filter, tags func(*T) []ec2types.Tag, attr attribute[T]) ([]T, *wire.Error) {
+func filtered[T any](items []T, filters []ec2types.Filter, tags func(*T) []ec2types.Tag, attr attribute[T]) ([]T,
+	*wire.Error) {
 	var none T
 	for _, f := range filters {
 		name := aws.ToString(f.Name)
@@ -28,7 +29,8 @@ func filtered[T any](items []T, filters []ec2types.Filter, tags func(*T) []ec2ty
 			return nil, wire.Errorf("InvalidParameterValue", "The filter '%s' is invalid", name)
 		}
 		if len(f.Values) > maxFilterValues {
-			return nil, wire.Errorf("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues)
+			return nil, wire.Errorf("FilterLimitExceeded", "The maximum number of filter values specified on a "+
+				"single call is %d", maxFilterValues)
 		}
 	}
 	kept := make([]T, 0, len(items))

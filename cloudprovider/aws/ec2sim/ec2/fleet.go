@@ -17,8 +17,8 @@ const (
 	maxFleetTarget    = 10000
 )
 
-// createFleet carries out a fleet of type instant: it buys what it can at once and reports for each pool that it tried in vain
-// why it got nothing. That some or all capacity is missing is no error of the call.
+// createFleet carries out a fleet of type instant: it buys what it can at once and reports for each pool that it tried
+// in vain why it got nothing. That some or all capacity is missing is no error of the call.
 func (s *Service) createFleet(r *request, in *sdk.CreateFleetInput) (*sdk.CreateFleetOutput, *wire.Error) {
 	if err := checkFleet(in); err != nil {
 		return nil, err
@@ -32,7 +32,8 @@ func (s *Service) createFleet(r *request, in *sdk.CreateFleetInput) (*sdk.Create
 		if err != nil {
 			return nil, err
 		}
-		f := &fleet{s: s, in: in, pools: pools, id: s.world.NewFleetID(tagsOf(in.TagSpecifications, ec2types.ResourceTypeFleet))}
+		f := &fleet{s: s, in: in, pools: pools, id: s.world.NewFleetID(tagsOf(in.TagSpecifications,
+			ec2types.ResourceTypeFleet))}
 		f.fulfil()
 		return f.output(), nil
 	})
@@ -43,23 +44,30 @@ func checkFleet(in *sdk.CreateFleetInput) *wire.Error {
 	target := in.TargetCapacitySpecification
 	switch {
 	case in.Type != ec2types.FleetTypeInstant:
-		return wire.Errorf("UnsupportedOperation", "The simulator carries out fleets of type instant only, not %q.", in.Type)
+		return wire.Errorf("UnsupportedOperation", "The simulator carries out fleets of type instant only, not %q.",
+			in.Type)
 	case len(in.LaunchTemplateConfigs) == 0:
 		return wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateConfigs")
 	case len(in.LaunchTemplateConfigs) > maxFleetTemplates:
-		return wire.Errorf("InvalidParameterValue", "The number of launch template configurations is limited to %d.", maxFleetTemplates)
+		return wire.Errorf("InvalidParameterValue", "The number of launch template configurations is limited to %d.",
+			maxFleetTemplates)
 	case target == nil || target.TotalTargetCapacity == nil:
 		return wire.Errorf("MissingParameter", "The request must contain the parameter TotalTargetCapacity")
 	case *target.TotalTargetCapacity < 1:
 		return wire.Errorf("InvalidTargetCapacitySpecification", "TotalTargetCapacity must be greater than 0.")
 	case *target.TotalTargetCapacity > maxFleetTarget:
-		return wire.Errorf("TargetCapacityLimitExceededException", "The total target capacity is limited to %d.", maxFleetTarget)
-	case aws.ToInt32(target.OnDemandTargetCapacity)+aws.ToInt32(target.SpotTargetCapacity) > *target.TotalTargetCapacity:
-		return wire.Errorf("InvalidTargetCapacitySpecification", "The On-Demand and Spot target capacities exceed TotalTargetCapacity.")
+		return wire.Errorf("TargetCapacityLimitExceededException", "The total target capacity is limited to %d.",
+			maxFleetTarget)
+	case aws.ToInt32(target.OnDemandTargetCapacity)+
+		aws.ToInt32(target.SpotTargetCapacity) > *target.TotalTargetCapacity:
+		return wire.Errorf("InvalidTargetCapacitySpecification", "The On-Demand and Spot target capacities exceed "+
+			"TotalTargetCapacity.")
 	}
 	for _, spec := range in.TagSpecifications {
-		if spec.ResourceType != ec2types.ResourceTypeFleet && spec.ResourceType != ec2types.ResourceTypeInstance && spec.ResourceType != ec2types.ResourceTypeVolume {
-			return wire.Errorf("InvalidTagSpecification", "'%s' is not a valid taggable resource type for this operation.", spec.ResourceType)
+		if spec.ResourceType != ec2types.ResourceTypeFleet && spec.ResourceType != ec2types.ResourceTypeInstance &&
+			spec.ResourceType != ec2types.ResourceTypeVolume {
+			return wire.Errorf("InvalidTagSpecification", "'%s' is not a valid taggable resource type for this "+
+				"operation.", spec.ResourceType)
 		}
 	}
 	return nil
@@ -71,10 +79,12 @@ func (s *Service) findPools(in *sdk.CreateFleetInput) ([]*pool, *wire.Error) {
 	for _, config := range in.LaunchTemplateConfigs {
 		spec := config.LaunchTemplateSpecification
 		if spec == nil {
-			return nil, wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateSpecification")
+			return nil, wire.Errorf("MissingParameter", "The request must contain the parameter "+
+				"LaunchTemplateSpecification")
 		}
 		if aws.ToString(spec.Version) == "" {
-			return nil, wire.Errorf("MissingParameter", "The request must contain the parameter Version of the launch template specification")
+			return nil, wire.Errorf("MissingParameter", "The request must contain the parameter Version of the "+
+				"launch template specification")
 		}
 		ref, err := s.findTemplate(spec.LaunchTemplateId, spec.LaunchTemplateName, spec.Version)
 		if err != nil {
@@ -86,7 +96,8 @@ func (s *Service) findPools(in *sdk.CreateFleetInput) ([]*pool, *wire.Error) {
 		}
 		for _, o := range overrides {
 			if o.InstanceRequirements != nil {
-				return nil, wire.Errorf("UnsupportedOperation", "The simulator does not choose instance types by InstanceRequirements: name them in the overrides.")
+				return nil, wire.Errorf("UnsupportedOperation", "The simulator does not choose instance types by "+
+					"InstanceRequirements: name them in the overrides.")
 			}
 			pools = append(pools, s.newPool(in, ref, o, len(pools)))
 		}
@@ -95,7 +106,8 @@ func (s *Service) findPools(in *sdk.CreateFleetInput) ([]*pool, *wire.Error) {
 }
 
 // newPool merges an override with its template and the fleet's tags.
-func (s *Service) newPool(in *sdk.CreateFleetInput, ref templateRef, o ec2types.FleetLaunchTemplateOverridesRequest, index int) *pool {
+func (s *Service) newPool(in *sdk.CreateFleetInput, ref templateRef, o ec2types.FleetLaunchTemplateOverridesRequest,
+	index int) *pool {
 	over := &sdk.RunInstancesInput{}
 	query.Fill(over, &o)
 	if o.AvailabilityZone != nil || o.AvailabilityZoneId != nil {
@@ -142,7 +154,8 @@ type fleet struct {
 // fulfil splits the target into its markets and buys each.
 func (f *fleet) fulfil() {
 	target := f.in.TargetCapacitySpecification
-	onDemand, spot := float64(aws.ToInt32(target.OnDemandTargetCapacity)), float64(aws.ToInt32(target.SpotTargetCapacity))
+	onDemand, spot := float64(aws.ToInt32(target.OnDemandTargetCapacity)),
+		float64(aws.ToInt32(target.SpotTargetCapacity))
 	rest := float64(*target.TotalTargetCapacity) - onDemand - spot
 	market := cloud.OnDemand
 	switch target.DefaultTargetCapacityType {
@@ -152,7 +165,8 @@ func (f *fleet) fulfil() {
 		market, onDemand = cloud.CapacityBlock, onDemand+rest
 	case ec2types.DefaultTargetCapacityTypeReservedCapacity:
 		onDemand += rest
-		if o := f.in.ReservedCapacityOptions; o != nil && slices.Contains(o.ReservationTypes, ec2types.FleetReservationTypeInterruptibleCapacityReservation) {
+		if o := f.in.ReservedCapacityOptions; o != nil && slices.Contains(o.ReservationTypes,
+			ec2types.FleetReservationTypeInterruptibleCapacityReservation) {
 			market = cloud.Interruptible
 		}
 	default:
@@ -185,8 +199,10 @@ func (f *fleet) onDemandRules() rules {
 	if o.AllocationStrategy != "" {
 		r.strategy = string(o.AllocationStrategy)
 	}
-	r.least, r.oneType, r.oneZone = float64(aws.ToInt32(o.MinTargetCapacity)), aws.ToBool(o.SingleInstanceType), aws.ToBool(o.SingleAvailabilityZone)
-	r.reservationsBefore = o.CapacityReservationOptions != nil && o.CapacityReservationOptions.UsageStrategy == ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst
+	r.least, r.oneType, r.oneZone = float64(aws.ToInt32(o.MinTargetCapacity)), aws.ToBool(o.SingleInstanceType),
+		aws.ToBool(o.SingleAvailabilityZone)
+	r.reservationsBefore = o.CapacityReservationOptions != nil &&
+		o.CapacityReservationOptions.UsageStrategy == ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst
 	return r
 }
 
@@ -199,7 +215,8 @@ func (f *fleet) spotRules() rules {
 	if o.AllocationStrategy != "" {
 		r.strategy = string(o.AllocationStrategy)
 	}
-	r.least, r.oneType, r.oneZone = float64(aws.ToInt32(o.MinTargetCapacity)), aws.ToBool(o.SingleInstanceType), aws.ToBool(o.SingleAvailabilityZone)
+	r.least, r.oneType, r.oneZone = float64(aws.ToInt32(o.MinTargetCapacity)), aws.ToBool(o.SingleInstanceType),
+		aws.ToBool(o.SingleAvailabilityZone)
 	return r
 }
 

@@ -13,7 +13,8 @@ import (
 
 func (s *Service) describeImages(_ *request, in *sdk.DescribeImagesInput) (*sdk.DescribeImagesOutput, *wire.Error) {
 	if in.MaxResults != nil && len(in.ImageIds) > 0 {
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameter imageIdsSet cannot be used with the parameter maxResults")
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameter imageIdsSet cannot be used with the "+
+			"parameter maxResults")
 	}
 	id := func(m *ec2types.Image) string { return aws.ToString(m.ImageId) }
 	all, err := named(s.world.Images(), in.ImageIds, id, func(id string) *wire.Error {
@@ -31,8 +32,8 @@ func (s *Service) describeImages(_ *request, in *sdk.DescribeImagesInput) (*sdk.
 	return &sdk.DescribeImagesOutput{Images: all, NextToken: next}, err
 }
 
-// shows says whether an image is for this caller to see: public or their own, of an owner that they ask for, and not deprecated
-// unless it is theirs, they ask for it by id or for deprecated ones too.
+// shows says whether an image is for this caller to see: public or their own, of an owner that they ask for, and not
+// deprecated unless it is theirs, they ask for it by id or for deprecated ones too.
 func (s *Service) shows(m *ec2types.Image, in *sdk.DescribeImagesInput) bool {
 	mine := aws.ToString(m.OwnerId) == s.world.Account()
 	if !mine && !aws.ToBool(m.Public) {

@@ -12,9 +12,11 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-func (s *Service) describeInstances(_ *request, in *sdk.DescribeInstancesInput) (*sdk.DescribeInstancesOutput, *wire.Error) {
+func (s *Service) describeInstances(_ *request, in *sdk.DescribeInstancesInput) (*sdk.DescribeInstancesOutput,
+	*wire.Error) {
 	if in.MaxResults != nil && len(in.InstanceIds) > 0 {
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the "+
+			"parameter maxResults")
 	}
 	all, err := s.world.Visible(in.InstanceIds)
 	if err != nil {
@@ -24,7 +26,9 @@ func (s *Service) describeInstances(_ *request, in *sdk.DescribeInstancesInput) 
 	if err != nil {
 		return nil, err
 	}
-	all, next, err := page(all, pages{5, 1000, 0}, in.MaxResults, in.NextToken, func(i *cloud.Instance) string { return i.ID })
+	all, next, err := page(all, pages{5, 1000, 0}, in.MaxResults, in.NextToken, func(i *cloud.Instance) string {
+		return i.ID
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +44,8 @@ func (s *Service) byReservation(all []cloud.Instance) []ec2types.Reservation {
 		i := &all[n]
 		r := groups[i.Reservation]
 		if r == nil {
-			r = &ec2types.Reservation{ReservationId: aws.String(i.Reservation), OwnerId: aws.String(s.world.Account()), Groups: []ec2types.GroupIdentifier{}}
+			r = &ec2types.Reservation{ReservationId: aws.String(i.Reservation), OwnerId: aws.String(s.world.Account()),
+				Groups: []ec2types.GroupIdentifier{}}
 			groups[i.Reservation] = r
 		}
 		r.Instances = append(r.Instances, s.instanceView(i))

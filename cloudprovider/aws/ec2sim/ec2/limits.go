@@ -12,7 +12,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// Bucket is a token bucket: how many tokens fit and how many come back each second. A bucket with no room limits nothing.
+// Bucket is a token bucket: how many tokens fit and how many come back each second. A bucket with no room limits
+// nothing.
 type Bucket struct {
 	Size, Refill float64
 }
@@ -28,8 +29,8 @@ type Limits struct {
 	Resources map[string]Bucket
 }
 
-// AWSLimits are the limits that AWS documents for an account that never asked for more ("Request throttling for the Amazon EC2
-// API" in its developer guide).
+// AWSLimits are the limits that AWS documents for an account that never asked for more ("Request throttling for the
+// Amazon EC2 API" in its developer guide).
 func AWSLimits() Limits {
 	return Limits{
 		Read:     Bucket{100, 20},
@@ -104,7 +105,8 @@ func (l *limiter) admit(action string, form url.Values) *wire.Error {
 	ok := l.has(name, bucket, 1) && l.has("resource/"+action, resource, units)
 	if !ok {
 		l.refused[action]++
-		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
+		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.",
+			Status: http.StatusServiceUnavailable}
 	}
 	l.take(name, bucket, 1)
 	l.take("resource/"+action, resource, units)
@@ -118,7 +120,8 @@ func (l *limiter) bucketFor(action string, form url.Values) (string, Bucket) {
 	if !strings.HasPrefix(action, "Describe") {
 		return action, l.limits.Write
 	}
-	bare := form.Get("MaxResults") == "" && !hasPrefixIn(form, "Filter.") && !hasPrefixIn(form, "InstanceId.") && !hasPrefixIn(form, "GroupId.")
+	bare := form.Get("MaxResults") == "" && !hasPrefixIn(form, "Filter.") && !hasPrefixIn(form, "InstanceId.") &&
+		!hasPrefixIn(form, "GroupId.")
 	if bareRead(action) && bare {
 		return "bare/" + action, l.limits.BareRead
 	}

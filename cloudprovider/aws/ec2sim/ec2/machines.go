@@ -15,12 +15,15 @@ import (
 // maxTypeNames is how many types a call may name.
 const maxTypeNames = 100
 
-func (s *Service) describeTypes(_ *request, in *sdk.DescribeInstanceTypesInput) (*sdk.DescribeInstanceTypesOutput, *wire.Error) {
+func (s *Service) describeTypes(_ *request, in *sdk.DescribeInstanceTypesInput) (*sdk.DescribeInstanceTypesOutput,
+	*wire.Error) {
 	if len(in.InstanceTypes) > maxTypeNames {
-		return nil, wire.Errorf("InvalidParameterValue", "The number of instance types that can be specified is limited to %d.", maxTypeNames)
+		return nil, wire.Errorf("InvalidParameterValue", "The number of instance types that can be specified is "+
+			"limited to %d.", maxTypeNames)
 	}
 	if len(in.InstanceTypes) > 0 && in.MaxResults != nil {
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameter InstanceTypes cannot be used with the parameter MaxResults")
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameter InstanceTypes cannot be used with the "+
+			"parameter MaxResults")
 	}
 	all := s.world.InstanceTypes()
 	if len(in.InstanceTypes) > 0 {
@@ -31,16 +34,22 @@ func (s *Service) describeTypes(_ *request, in *sdk.DescribeInstanceTypesInput) 
 			}
 		}
 		if len(missing) > 0 {
-			return nil, wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]", strings.Join(missing, ", "))
+			return nil, wire.Errorf("InvalidInstanceType", "The following supplied instance types do not exist: [%s]",
+				strings.Join(missing, ", "))
 		}
-		all = slices.DeleteFunc(all, func(t ec2types.InstanceTypeInfo) bool { return !slices.Contains(in.InstanceTypes, t.InstanceType) })
+		all = slices.DeleteFunc(all, func(t ec2types.InstanceTypeInfo) bool {
+			return !slices.Contains(in.InstanceTypes, t.InstanceType)
+		})
 	}
 	none := func(*ec2types.InstanceTypeInfo) []ec2types.Tag { return nil }
 	all, err := filtered(all, in.Filters, none, typeAttribute)
 	if err != nil {
 		return nil, err
 	}
-	all, next, err := page(all, pages{5, 100, 100}, in.MaxResults, in.NextToken, func(t *ec2types.InstanceTypeInfo) string { return string(t.InstanceType) })
+	all, next, err := page(all, pages{5, 100, 100}, in.MaxResults, in.NextToken,
+		func(t *ec2types.InstanceTypeInfo) string {
+			return string(t.InstanceType)
+		})
 	return &sdk.DescribeInstanceTypesOutput{InstanceTypes: all, NextToken: next}, err
 }
 
@@ -91,14 +100,16 @@ func texts[T ~string](list []T) []string {
 	return out
 }
 
-func (s *Service) describeOfferings(_ *request, in *sdk.DescribeInstanceTypeOfferingsInput) (*sdk.DescribeInstanceTypeOfferingsOutput, *wire.Error) {
+func (s *Service) describeOfferings(_ *request,
+	in *sdk.DescribeInstanceTypeOfferingsInput) (*sdk.DescribeInstanceTypeOfferingsOutput, *wire.Error) {
 	kind := in.LocationType
 	if kind == "" {
 		kind = ec2types.LocationTypeRegion
 	}
 	var all []ec2types.InstanceTypeOffering
 	add := func(name ec2types.InstanceType, location string) {
-		all = append(all, ec2types.InstanceTypeOffering{InstanceType: name, Location: aws.String(location), LocationType: kind})
+		all = append(all, ec2types.InstanceTypeOffering{InstanceType: name, Location: aws.String(location),
+			LocationType: kind})
 	}
 	for _, t := range s.world.InstanceTypes() {
 		sold := false

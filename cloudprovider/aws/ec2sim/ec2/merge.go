@@ -23,9 +23,11 @@ type templateRef struct {
 func (s *Service) findTemplate(id, name, version *string) (templateRef, *wire.Error) {
 	switch {
 	case aws.ToString(id) == "" && aws.ToString(name) == "":
-		return templateRef{}, wire.Errorf("MissingParameter", "The request must contain the parameter LaunchTemplateId or LaunchTemplateName")
+		return templateRef{}, wire.Errorf("MissingParameter", "The request must contain the parameter "+
+			"LaunchTemplateId or LaunchTemplateName")
 	case aws.ToString(id) != "" && aws.ToString(name) != "":
-		return templateRef{}, wire.Errorf("InvalidParameterCombination", "You can specify only one of LaunchTemplateId and LaunchTemplateName.")
+		return templateRef{}, wire.Errorf("InvalidParameterCombination", "You can specify only one of "+
+			"LaunchTemplateId and LaunchTemplateName.")
 	}
 	t, err := s.world.Template(aws.ToString(id), aws.ToString(name))
 	if err != nil {
@@ -38,8 +40,8 @@ func (s *Service) findTemplate(id, name, version *string) (templateRef, *wire.Er
 	return templateRef{id: t.ID, name: t.Name, version: v}, nil
 }
 
-// merge puts a template under a request: what the request says counts, what it leaves open is the template's. Tags of both
-// are put on, the request's over the template's.
+// merge puts a template under a request: what the request says counts, what it leaves open is the template's. Tags of
+// both are put on, the request's over the template's.
 func merge(over *sdk.RunInstancesInput, under *ec2types.RequestLaunchTemplateData) *sdk.RunInstancesInput {
 	merged := *over
 	if merged.Placement != nil {

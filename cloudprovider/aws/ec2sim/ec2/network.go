@@ -75,9 +75,11 @@ func subnetAttribute(n *ec2types.Subnet, filter string) ([]string, bool) {
 	return nil, false
 }
 
-func (s *Service) describeGroups(_ *request, in *sdk.DescribeSecurityGroupsInput) (*sdk.DescribeSecurityGroupsOutput, *wire.Error) {
+func (s *Service) describeGroups(_ *request, in *sdk.DescribeSecurityGroupsInput) (*sdk.DescribeSecurityGroupsOutput,
+	*wire.Error) {
 	if in.MaxResults != nil && len(in.GroupIds) > 0 {
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameter groupIds cannot be used with the parameter maxResults")
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameter groupIds cannot be used with the "+
+			"parameter maxResults")
 	}
 	id := func(g *ec2types.SecurityGroup) string { return aws.ToString(g.GroupId) }
 	missing := func(id string) *wire.Error {
@@ -87,11 +89,15 @@ func (s *Service) describeGroups(_ *request, in *sdk.DescribeSecurityGroupsInput
 	if err != nil {
 		return nil, err
 	}
-	all, err = named(all, in.GroupNames, func(g *ec2types.SecurityGroup) string { return aws.ToString(g.GroupName) }, missing)
+	all, err = named(all, in.GroupNames, func(g *ec2types.SecurityGroup) string {
+		return aws.ToString(g.GroupName)
+	}, missing)
 	if err != nil {
 		return nil, err
 	}
-	all, err = filtered(all, in.Filters, func(g *ec2types.SecurityGroup) []ec2types.Tag { return g.Tags }, groupAttribute)
+	all, err = filtered(all, in.Filters, func(g *ec2types.SecurityGroup) []ec2types.Tag {
+		return g.Tags
+	}, groupAttribute)
 	if err != nil {
 		return nil, err
 	}

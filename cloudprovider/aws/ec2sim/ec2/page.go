@@ -18,14 +18,15 @@ type pages struct {
 
 const tokenPrefix = "after:"
 
-// page cuts one page out of items, which are in the order of their keys. A token names the key of the last item that was
-// sent, so that items which come or go in between neither repeat nor hide others.
+// page cuts one page out of items, which are in the order of their keys. A token names the key of the last item that
+// was sent, so that items which come or go in between neither repeat nor hide others.
 func page[T any](items []T, p pages, size *int32, token *string, key func(*T) string) ([]T, *string, *wire.Error) {
 	n := p.usual
 	if size != nil {
 		n = int(*size)
 		if n < p.least || n > p.most {
-			return nil, nil, wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value between %d and %d.", n, p.least, p.most)
+			return nil, nil, wire.Errorf("InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. "+
+				"Expecting a value between %d and %d.", n, p.least, p.most)
 		}
 	}
 	if aws.ToString(token) != "" {

@@ -10,15 +10,19 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-func (s *Service) describeReservations(_ *request, in *sdk.DescribeCapacityReservationsInput) (*sdk.DescribeCapacityReservationsOutput, *wire.Error) {
+func (s *Service) describeReservations(_ *request,
+	in *sdk.DescribeCapacityReservationsInput) (*sdk.DescribeCapacityReservationsOutput, *wire.Error) {
 	id := func(r *ec2types.CapacityReservation) string { return aws.ToString(r.CapacityReservationId) }
 	all, err := named(s.world.Reservations(), in.CapacityReservationIds, id, func(id string) *wire.Error {
-		return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
+		return wire.Errorf("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist",
+			id)
 	})
 	if err != nil {
 		return nil, err
 	}
-	all, err = filtered(all, in.Filters, func(r *ec2types.CapacityReservation) []ec2types.Tag { return r.Tags }, reservationAttribute)
+	all, err = filtered(all, in.Filters, func(r *ec2types.CapacityReservation) []ec2types.Tag {
+		return r.Tags
+	}, reservationAttribute)
 	if err != nil {
 		return nil, err
 	}
@@ -56,19 +60,26 @@ func reservationAttribute(r *ec2types.CapacityReservation, filter string) ([]str
 	return nil, false
 }
 
-func (s *Service) describePlacementGroups(_ *request, in *sdk.DescribePlacementGroupsInput) (*sdk.DescribePlacementGroupsOutput, *wire.Error) {
+func (s *Service) describePlacementGroups(_ *request,
+	in *sdk.DescribePlacementGroupsInput) (*sdk.DescribePlacementGroupsOutput, *wire.Error) {
 	unknown := func(name string) *wire.Error {
 		return wire.Errorf("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", name)
 	}
-	all, err := named(s.world.PlacementGroups(), in.GroupIds, func(g *ec2types.PlacementGroup) string { return aws.ToString(g.GroupId) }, unknown)
+	all, err := named(s.world.PlacementGroups(), in.GroupIds, func(g *ec2types.PlacementGroup) string {
+		return aws.ToString(g.GroupId)
+	}, unknown)
 	if err != nil {
 		return nil, err
 	}
-	all, err = named(all, in.GroupNames, func(g *ec2types.PlacementGroup) string { return aws.ToString(g.GroupName) }, unknown)
+	all, err = named(all, in.GroupNames, func(g *ec2types.PlacementGroup) string {
+		return aws.ToString(g.GroupName)
+	}, unknown)
 	if err != nil {
 		return nil, err
 	}
-	all, err = filtered(all, in.Filters, func(g *ec2types.PlacementGroup) []ec2types.Tag { return g.Tags }, placementAttribute)
+	all, err = filtered(all, in.Filters, func(g *ec2types.PlacementGroup) []ec2types.Tag {
+		return g.Tags
+	}, placementAttribute)
 	return &sdk.DescribePlacementGroupsOutput{PlacementGroups: slices.Clip(all)}, err
 }
 

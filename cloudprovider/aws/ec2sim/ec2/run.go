@@ -16,7 +16,8 @@ func formatVersion(n int64) string { return strconv.FormatInt(n, 10) }
 func (s *Service) runInstances(r *request, in *sdk.RunInstancesInput) (*sdk.RunInstancesOutput, *wire.Error) {
 	least, most := int(aws.ToInt32(in.MinCount)), int(aws.ToInt32(in.MaxCount))
 	if least < 1 || most < least {
-		return nil, wire.Errorf("InvalidParameterValue", "Value (%d, %d) for parameters minCount, maxCount is invalid. Both must be at least 1, and maxCount at least minCount.", least, most)
+		return nil, wire.Errorf("InvalidParameterValue", "Value (%d, %d) for parameters minCount, maxCount is "+
+			"invalid. Both must be at least 1, and maxCount at least minCount.", least, most)
 	}
 	if aws.ToBool(in.DryRun) {
 		launch, err := s.launchOf(in)
@@ -47,13 +48,15 @@ func (s *Service) launchOf(in *sdk.RunInstancesInput) (cloud.Launch, *wire.Error
 	if err != nil {
 		return cloud.Launch{}, err
 	}
-	return cloud.Launch{Request: merge(in, ref.version.Data), Template: ref.id, TemplateVersion: ref.version.Number}, nil
+	return cloud.Launch{Request: merge(in, ref.version.Data), Template: ref.id, TemplateVersion: ref.version.Number},
+		nil
 }
 
 // launchSome launches as many as it can, or none if these are too few.
 func (s *Service) launchSome(launch cloud.Launch, least, most int) (*sdk.RunInstancesOutput, *wire.Error) {
 	launch.Reservation = s.world.NewReservationID()
-	out := &sdk.RunInstancesOutput{ReservationId: aws.String(launch.Reservation), OwnerId: aws.String(s.world.Account()), Groups: []ec2types.GroupIdentifier{}}
+	out := &sdk.RunInstancesOutput{ReservationId: aws.String(launch.Reservation),
+		OwnerId: aws.String(s.world.Account()), Groups: []ec2types.GroupIdentifier{}}
 	var ids []string
 	for len(ids) < most {
 		i, err := s.world.Launch(launch)
@@ -72,12 +75,14 @@ func (s *Service) launchSome(launch cloud.Launch, least, most int) (*sdk.RunInst
 	return out, nil
 }
 
-func (s *Service) terminateInstances(_ *request, in *sdk.TerminateInstancesInput) (*sdk.TerminateInstancesOutput, *wire.Error) {
+func (s *Service) terminateInstances(_ *request, in *sdk.TerminateInstancesInput) (*sdk.TerminateInstancesOutput,
+	*wire.Error) {
 	if len(in.InstanceIds) == 0 {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter InstanceId")
 	}
 	if len(in.InstanceIds) > 1000 {
-		return nil, wire.Errorf("InvalidParameterValue", "A call can terminate at most 1000 instances, not %d.", len(in.InstanceIds))
+		return nil, wire.Errorf("InvalidParameterValue", "A call can terminate at most 1000 instances, not %d.",
+			len(in.InstanceIds))
 	}
 	if aws.ToBool(in.DryRun) {
 		if _, err := s.world.Visible(in.InstanceIds); err != nil {

@@ -1,5 +1,5 @@
-// Package ec2 is the EC2 service of the simulated cloud: it puts EC2's wire protocol, its paging, filters, throttling and
-// errors around the world of package cloud.
+// Package ec2 is the EC2 service of the simulated cloud: it puts EC2's wire protocol, its paging, filters, throttling
+// and errors around the world of package cloud.
 package ec2
 
 import (
@@ -64,8 +64,8 @@ func New(world *cloud.World, limits Limits) *Service {
 	return s
 }
 
-// write makes an action of a function over the SDK's types. The function looks after a dry run itself, because EC2 checks the
-// request before it answers one.
+// write makes an action of a function over the SDK's types. The function looks after a dry run itself, because EC2
+// checks the request before it answers one.
 func write[I, O any](s *Service, answer func(*request, *I) (*O, *wire.Error)) action {
 	return func(r *request) (any, *wire.Error) {
 		var input I
@@ -92,7 +92,8 @@ func dryRun(asked bool) *wire.Error {
 	if !asked {
 		return nil
 	}
-	return &wire.Error{Code: "DryRunOperation", Message: "Request would have succeeded, but DryRun flag is set.", Status: http.StatusPreconditionFailed}
+	return &wire.Error{Code: "DryRunOperation", Message: "Request would have succeeded, but DryRun flag is set.",
+		Status: http.StatusPreconditionFailed}
 }
 
 // Name is ec2.
@@ -141,7 +142,8 @@ func (s *Service) ServeAWS(w http.ResponseWriter, c *wire.Call) {
 	}
 	body, failed := s.names.Encode(c.Action, c.RequestID, output)
 	if failed != nil {
-		s.Fail(w, c, &wire.Error{Code: "InternalError", Message: failed.Error(), Status: http.StatusInternalServerError})
+		s.Fail(w, c, &wire.Error{Code: "InternalError", Message: failed.Error(),
+			Status: http.StatusInternalServerError})
 		return
 	}
 	respond(w, http.StatusOK, body)

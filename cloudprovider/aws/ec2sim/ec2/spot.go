@@ -14,10 +14,12 @@ import (
 
 // products are the names under which Linux instances are priced.
 func products() []ec2types.RIProductDescription {
-	return []ec2types.RIProductDescription{ec2types.RIProductDescriptionLinuxUnix, ec2types.RIProductDescriptionLinuxUnixAmazonVpc}
+	return []ec2types.RIProductDescription{ec2types.RIProductDescriptionLinuxUnix,
+		ec2types.RIProductDescriptionLinuxUnixAmazonVpc}
 }
 
-func (s *Service) describeSpotPrices(_ *request, in *sdk.DescribeSpotPriceHistoryInput) (*sdk.DescribeSpotPriceHistoryOutput, *wire.Error) {
+func (s *Service) describeSpotPrices(_ *request,
+	in *sdk.DescribeSpotPriceHistoryInput) (*sdk.DescribeSpotPriceHistoryOutput, *wire.Error) {
 	start, end := s.world.Now(), s.world.Now()
 	if in.StartTime != nil {
 		start = *in.StartTime
@@ -25,7 +27,8 @@ func (s *Service) describeSpotPrices(_ *request, in *sdk.DescribeSpotPriceHistor
 	if in.EndTime != nil {
 		end = *in.EndTime
 	}
-	// Both names of the Linux product would double an answer that nobody narrows down; EC2 sends the plain one for a VPC.
+	// Both names of the Linux product would double an answer that nobody narrows down; EC2 sends the plain one for a
+	// VPC.
 	wanted := in.ProductDescriptions
 	if len(wanted) == 0 {
 		wanted = []string{string(ec2types.RIProductDescriptionLinuxUnix)}
@@ -38,7 +41,8 @@ func (s *Service) describeSpotPrices(_ *request, in *sdk.DescribeSpotPriceHistor
 		for _, product := range products() {
 			if slices.Contains(wanted, string(product)) {
 				all = append(all, ec2types.SpotPrice{
-					InstanceType: ec2types.InstanceType(p.Type), AvailabilityZone: aws.String(p.Zone), SpotPrice: aws.String(p.Text()),
+					InstanceType: ec2types.InstanceType(p.Type), AvailabilityZone: aws.String(p.Zone),
+					SpotPrice:          aws.String(p.Text()),
 					ProductDescription: product, Timestamp: aws.Time(p.From),
 				})
 			}
@@ -66,7 +70,8 @@ func compare(a, b string) int {
 
 // spotKey orders prices by type, zone and product, the newest first.
 func spotKey(p *ec2types.SpotPrice) string {
-	return fmt.Sprintf("%s/%s/%s/%020d", p.InstanceType, aws.ToString(p.AvailabilityZone), p.ProductDescription, math.MaxInt64-aws.ToTime(p.Timestamp).UnixNano())
+	return fmt.Sprintf("%s/%s/%s/%020d", p.InstanceType, aws.ToString(p.AvailabilityZone), p.ProductDescription,
+		math.MaxInt64-aws.ToTime(p.Timestamp).UnixNano())
 }
 
 func spotAttribute(p *ec2types.SpotPrice, filter string) ([]string, bool) {

@@ -11,9 +11,11 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-func (s *Service) describeStatus(_ *request, in *sdk.DescribeInstanceStatusInput) (*sdk.DescribeInstanceStatusOutput, *wire.Error) {
+func (s *Service) describeStatus(_ *request, in *sdk.DescribeInstanceStatusInput) (*sdk.DescribeInstanceStatusOutput,
+	*wire.Error) {
 	if in.MaxResults != nil && len(in.InstanceIds) > 0 {
-		return nil, wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		return nil, wire.Errorf("InvalidParameterCombination", "The parameter instancesSet cannot be used with the "+
+			"parameter maxResults")
 	}
 	instances, err := s.world.Visible(in.InstanceIds)
 	if err != nil {
@@ -31,14 +33,19 @@ func (s *Service) describeStatus(_ *request, in *sdk.DescribeInstanceStatusInput
 	if err != nil {
 		return nil, err
 	}
-	all, next, err := page(all, pages{5, 1000, 0}, in.MaxResults, in.NextToken, func(v *ec2types.InstanceStatus) string { return aws.ToString(v.InstanceId) })
+	all, next, err := page(all, pages{5, 1000, 0}, in.MaxResults, in.NextToken,
+		func(v *ec2types.InstanceStatus) string {
+			return aws.ToString(v.InstanceId)
+		})
 	return &sdk.DescribeInstanceStatusOutput{InstanceStatuses: all, NextToken: next}, err
 }
 
 func statusView(i *cloud.Instance) ec2types.InstanceStatus {
 	view := ec2types.InstanceStatus{
-		InstanceId: aws.String(i.ID), AvailabilityZone: aws.String(i.Zone), AvailabilityZoneId: aws.String(i.ZoneID), InstanceState: stateView(i.State),
-		SystemStatus: summary(i, i.SystemImpaired), InstanceStatus: summary(i, i.MachineImpaired), Events: []ec2types.InstanceStatusEvent{},
+		InstanceId: aws.String(i.ID), AvailabilityZone: aws.String(i.Zone), AvailabilityZoneId: aws.String(i.ZoneID),
+		InstanceState: stateView(i.State),
+		SystemStatus:  summary(i, i.SystemImpaired), InstanceStatus: summary(i, i.MachineImpaired),
+		Events: []ec2types.InstanceStatusEvent{},
 	}
 	for _, e := range i.Events {
 		view.Events = append(view.Events, ec2types.InstanceStatusEvent{
@@ -55,13 +62,16 @@ func summary(i *cloud.Instance, impaired bool) *ec2types.InstanceStatusSummary {
 		return &ec2types.InstanceStatusSummary{Status: ec2types.SummaryStatusNotApplicable}
 	}
 	if !impaired {
-		return &ec2types.InstanceStatusSummary{Status: ec2types.SummaryStatusOk, Details: []ec2types.InstanceStatusDetails{
-			{Name: ec2types.StatusNameReachability, Status: ec2types.StatusTypePassed},
-		}}
+		return &ec2types.InstanceStatusSummary{Status: ec2types.SummaryStatusOk,
+			Details: []ec2types.InstanceStatusDetails{
+				{Name: ec2types.StatusNameReachability, Status: ec2types.StatusTypePassed},
+			}}
 	}
-	return &ec2types.InstanceStatusSummary{Status: ec2types.SummaryStatusImpaired, Details: []ec2types.InstanceStatusDetails{
-		{Name: ec2types.StatusNameReachability, Status: ec2types.StatusTypeFailed, ImpairedSince: aws.Time(i.ImpairedSince)},
-	}}
+	return &ec2types.InstanceStatusSummary{Status: ec2types.SummaryStatusImpaired,
+		Details: []ec2types.InstanceStatusDetails{
+			{Name: ec2types.StatusNameReachability, Status: ec2types.StatusTypeFailed,
+				ImpairedSince: aws.Time(i.ImpairedSince)},
+		}}
 }
 
 func statusAttribute(v *ec2types.InstanceStatus, filter string) ([]string, bool) {

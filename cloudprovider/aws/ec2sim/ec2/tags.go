@@ -55,7 +55,8 @@ func (s *Service) describeTags(_ *request, in *sdk.DescribeTagsInput) (*sdk.Desc
 	var all []ec2types.TagDescription
 	for _, resource := range s.world.AllTags() {
 		for _, t := range tagList(resource.Tags) {
-			all = append(all, ec2types.TagDescription{Key: t.Key, Value: t.Value, ResourceId: aws.String(resource.ID), ResourceType: kindOf(resource.ID)})
+			all = append(all, ec2types.TagDescription{Key: t.Key, Value: t.Value, ResourceId: aws.String(resource.ID),
+				ResourceType: kindOf(resource.ID)})
 		}
 	}
 	none := func(*ec2types.TagDescription) []ec2types.Tag { return nil }

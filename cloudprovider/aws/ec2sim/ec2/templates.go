@@ -19,13 +19,16 @@ import (
 
 var templateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
-func (s *Service) createTemplate(r *request, in *sdk.CreateLaunchTemplateInput) (*sdk.CreateLaunchTemplateOutput, *wire.Error) {
+func (s *Service) createTemplate(r *request, in *sdk.CreateLaunchTemplateInput) (*sdk.CreateLaunchTemplateOutput,
+	*wire.Error) {
 	name := aws.ToString(in.LaunchTemplateName)
 	if !templateName.MatchString(name) {
-		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException", "A launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _.")
+		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException", "A launch template name must be "+
+			"between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _.")
 	}
 	if in.LaunchTemplateData == nil {
-		in.LaunchTemplateData = &ec2types.RequestLaunchTemplateData{} // one that says nothing leaves no trace in the form
+		// one that says nothing leaves no trace in the form
+		in.LaunchTemplateData = &ec2types.RequestLaunchTemplateData{}
 	}
 	if err := checkTemplateData(in.LaunchTemplateData); err != nil {
 		return nil, err
@@ -43,7 +46,8 @@ func (s *Service) createTemplate(r *request, in *sdk.CreateLaunchTemplateInput) 
 	})
 }
 
-// checkTemplateData refuses what EC2 refuses when a template is made; whether what it names exists is found out at launch.
+// checkTemplateData refuses what EC2 refuses when a template is made; whether what it names exists is found out at
+// launch.
 func checkTemplateData(data *ec2types.RequestLaunchTemplateData) *wire.Error {
 	raw, err := base64.StdEncoding.DecodeString(aws.ToString(data.UserData))
 	if err != nil {
@@ -53,10 +57,12 @@ func checkTemplateData(data *ec2types.RequestLaunchTemplateData) *wire.Error {
 		return wire.Errorf("InvalidUserData.Malformed", "User data is limited to 16384 bytes")
 	}
 	if data.InstanceType != "" && data.InstanceRequirements != nil {
-		return wire.Errorf("InvalidParameterCombination", "You cannot specify both an instance type and instance requirements.")
+		return wire.Errorf("InvalidParameterCombination", "You cannot specify both an instance type and instance "+
+			"requirements.")
 	}
 	if len(data.NetworkInterfaces) > 0 && len(data.SecurityGroupIds) > 0 {
-		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups may not be specified on the same request")
+		return wire.Errorf("InvalidParameterCombination", "Network interfaces and an instance-level security groups "+
+			"may not be specified on the same request")
 	}
 	for _, m := range data.BlockDeviceMappings {
 		if aws.ToString(m.DeviceName) == "" {
@@ -66,7 +72,8 @@ func checkTemplateData(data *ec2types.RequestLaunchTemplateData) *wire.Error {
 	return nil
 }
 
-func (s *Service) createTemplateVersion(r *request, in *sdk.CreateLaunchTemplateVersionInput) (*sdk.CreateLaunchTemplateVersionOutput, *wire.Error) {
+func (s *Service) createTemplateVersion(r *request,
+	in *sdk.CreateLaunchTemplateVersionInput) (*sdk.CreateLaunchTemplateVersionOutput, *wire.Error) {
 	if in.LaunchTemplateData == nil {
 		in.LaunchTemplateData = &ec2types.RequestLaunchTemplateData{}
 	}
@@ -93,11 +100,13 @@ func (s *Service) createTemplateVersion(r *request, in *sdk.CreateLaunchTemplate
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: s.versionView(t, t.Versions[t.Latest])}, nil
+		return &sdk.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: s.versionView(t, t.Versions[t.Latest])},
+			nil
 	})
 }
 
-func (s *Service) deleteTemplate(_ *request, in *sdk.DeleteLaunchTemplateInput) (*sdk.DeleteLaunchTemplateOutput, *wire.Error) {
+func (s *Service) deleteTemplate(_ *request, in *sdk.DeleteLaunchTemplateInput) (*sdk.DeleteLaunchTemplateOutput,
+	*wire.Error) {
 	id, name := aws.ToString(in.LaunchTemplateId), aws.ToString(in.LaunchTemplateName)
 	if _, err := s.world.Template(id, name); err != nil {
 		return nil, err
@@ -112,7 +121,8 @@ func (s *Service) deleteTemplate(_ *request, in *sdk.DeleteLaunchTemplateInput) 
 	return &sdk.DeleteLaunchTemplateOutput{LaunchTemplate: s.templateView(t)}, nil
 }
 
-func (s *Service) deleteTemplateVersions(_ *request, in *sdk.DeleteLaunchTemplateVersionsInput) (*sdk.DeleteLaunchTemplateVersionsOutput, *wire.Error) {
+func (s *Service) deleteTemplateVersions(_ *request,
+	in *sdk.DeleteLaunchTemplateVersionsInput) (*sdk.DeleteLaunchTemplateVersionsOutput, *wire.Error) {
 	id, name := aws.ToString(in.LaunchTemplateId), aws.ToString(in.LaunchTemplateName)
 	t, err := s.world.Template(id, name)
 	if err != nil {
@@ -125,18 +135,23 @@ func (s *Service) deleteTemplateVersions(_ *request, in *sdk.DeleteLaunchTemplat
 	for _, text := range in.Versions {
 		n, parsed := strconv.ParseInt(text, 10, 64)
 		if parsed != nil {
-			return nil, wire.Errorf("InvalidLaunchTemplateId.VersionMalformed", "Launch template version '%s' is not valid.", text)
+			return nil, wire.Errorf("InvalidLaunchTemplateId.VersionMalformed", "Launch template version '%s' is not "+
+				"valid.", text)
 		}
 		if err := s.world.RemoveTemplateVersion(id, name, n); err != nil {
-			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions, ec2types.DeleteLaunchTemplateVersionsResponseErrorItem{
-				LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(n),
-				ResponseError: &ec2types.ResponseError{Code: versionErrorCode(err), Message: aws.String(err.Message)},
-			})
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions,
+				ec2types.DeleteLaunchTemplateVersionsResponseErrorItem{
+					LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name),
+					VersionNumber: aws.Int64(n),
+					ResponseError: &ec2types.ResponseError{Code: versionErrorCode(err),
+						Message: aws.String(err.Message)},
+				})
 			continue
 		}
-		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions, ec2types.DeleteLaunchTemplateVersionsResponseSuccessItem{
-			LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(n),
-		})
+		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions,
+			ec2types.DeleteLaunchTemplateVersionsResponseSuccessItem{
+				LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(n),
+			})
 	}
 	return out, nil
 }
@@ -149,25 +164,32 @@ func versionErrorCode(e *wire.Error) ec2types.LaunchTemplateErrorCode {
 	return ec2types.LaunchTemplateErrorCodeUnexpectedError
 }
 
-func (s *Service) describeTemplates(_ *request, in *sdk.DescribeLaunchTemplatesInput) (*sdk.DescribeLaunchTemplatesOutput, *wire.Error) {
+func (s *Service) describeTemplates(_ *request,
+	in *sdk.DescribeLaunchTemplatesInput) (*sdk.DescribeLaunchTemplatesOutput, *wire.Error) {
 	var all []ec2types.LaunchTemplate
 	for _, t := range s.world.Templates() {
 		all = append(all, *s.templateView(t))
 	}
 	id := func(t *ec2types.LaunchTemplate) string { return aws.ToString(t.LaunchTemplateId) }
 	all, err := named(all, in.LaunchTemplateIds, id, func(id string) *wire.Error {
-		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+		return wire.Errorf("InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, "+
+			"does not exist.", id)
 	})
 	if err != nil {
 		return nil, err
 	}
-	all, err = named(all, in.LaunchTemplateNames, func(t *ec2types.LaunchTemplate) string { return aws.ToString(t.LaunchTemplateName) }, func(name string) *wire.Error {
-		return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates specified in the request does not exist: %s.", name)
+	all, err = named(all, in.LaunchTemplateNames, func(t *ec2types.LaunchTemplate) string {
+		return aws.ToString(t.LaunchTemplateName)
+	}, func(name string) *wire.Error {
+		return wire.Errorf("InvalidLaunchTemplateName.NotFoundException", "At least one of the launch templates "+
+			"specified in the request does not exist: %s.", name)
 	})
 	if err != nil {
 		return nil, err
 	}
-	all, err = filtered(all, in.Filters, func(t *ec2types.LaunchTemplate) []ec2types.Tag { return t.Tags }, templateAttribute)
+	all, err = filtered(all, in.Filters, func(t *ec2types.LaunchTemplate) []ec2types.Tag {
+		return t.Tags
+	}, templateAttribute)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +207,8 @@ func templateAttribute(t *ec2types.LaunchTemplate, filter string) ([]string, boo
 	return nil, false
 }
 
-func (s *Service) describeTemplateVersions(_ *request, in *sdk.DescribeLaunchTemplateVersionsInput) (*sdk.DescribeLaunchTemplateVersionsOutput, *wire.Error) {
+func (s *Service) describeTemplateVersions(_ *request,
+	in *sdk.DescribeLaunchTemplateVersionsInput) (*sdk.DescribeLaunchTemplateVersionsOutput, *wire.Error) {
 	t, err := s.world.Template(aws.ToString(in.LaunchTemplateId), aws.ToString(in.LaunchTemplateName))
 	if err != nil {
 		return nil, err
@@ -213,7 +236,8 @@ func (s *Service) describeTemplateVersions(_ *request, in *sdk.DescribeLaunchTem
 
 func (s *Service) templateView(t cloud.Template) *ec2types.LaunchTemplate {
 	return &ec2types.LaunchTemplate{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Created), CreatedBy: aws.String(s.creator()),
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Created),
+		CreatedBy:            aws.String(s.creator()),
 		DefaultVersionNumber: aws.Int64(t.Default), LatestVersionNumber: aws.Int64(t.Latest), Tags: tagList(t.Tags),
 	}
 }
@@ -222,8 +246,9 @@ func (s *Service) versionView(t cloud.Template, v *cloud.TemplateVersion) *ec2ty
 	data := &ec2types.ResponseLaunchTemplateData{}
 	query.Fill(data, v.Data)
 	view := &ec2types.LaunchTemplateVersion{
-		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(v.Number), CreateTime: aws.Time(v.Created),
-		CreatedBy: aws.String(s.creator()), DefaultVersion: aws.Bool(v.Number == t.Default), LaunchTemplateData: data,
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(v.Number),
+		CreateTime: aws.Time(v.Created),
+		CreatedBy:  aws.String(s.creator()), DefaultVersion: aws.Bool(v.Number == t.Default), LaunchTemplateData: data,
 	}
 	if v.Description != "" {
 		view.VersionDescription = aws.String(v.Description)

@@ -14,12 +14,18 @@ import (
 // instanceView is an instance as EC2 describes it.
 func (s *Service) instanceView(i *cloud.Instance) ec2types.Instance {
 	view := ec2types.Instance{
-		InstanceId: aws.String(i.ID), ImageId: aws.String(i.Image), InstanceType: ec2types.InstanceType(i.Type), State: stateView(i.State),
-		Architecture: ec2types.ArchitectureValues(i.Architecture), LaunchTime: aws.Time(i.Launched), AmiLaunchIndex: aws.Int32(0),
-		Hypervisor: ec2types.HypervisorTypeXen, VirtualizationType: ec2types.VirtualizationTypeHvm, RootDeviceType: ec2types.DeviceTypeEbs,
-		EnaSupport: aws.Bool(true), EbsOptimized: aws.Bool(aws.ToBool(i.Request.EbsOptimized)), PlatformDetails: aws.String("Linux/UNIX"),
-		ClientToken: i.Request.ClientToken, KeyName: i.Request.KeyName, Tags: tagList(i.Tags), StateTransitionReason: aws.String(""),
-		Monitoring: monitoring(i), Placement: s.placement(i), MetadataOptions: metadata(i), SecurityGroups: s.groups(i.Groups),
+		InstanceId: aws.String(i.ID), ImageId: aws.String(i.Image), InstanceType: ec2types.InstanceType(i.Type),
+		State:        stateView(i.State),
+		Architecture: ec2types.ArchitectureValues(i.Architecture), LaunchTime: aws.Time(i.Launched),
+		AmiLaunchIndex: aws.Int32(0),
+		Hypervisor:     ec2types.HypervisorTypeXen, VirtualizationType: ec2types.VirtualizationTypeHvm,
+		RootDeviceType: ec2types.DeviceTypeEbs,
+		EnaSupport:     aws.Bool(true), EbsOptimized: aws.Bool(aws.ToBool(i.Request.EbsOptimized)),
+		PlatformDetails: aws.String("Linux/UNIX"),
+		ClientToken:     i.Request.ClientToken, KeyName: i.Request.KeyName, Tags: tagList(i.Tags),
+		StateTransitionReason: aws.String(""),
+		Monitoring:            monitoring(i), Placement: s.placement(i), MetadataOptions: metadata(i),
+		SecurityGroups:                   s.groups(i.Groups),
 		CapacityReservationSpecification: reservationSpec(i),
 	}
 	if i.Market != cloud.OnDemand {
@@ -55,7 +61,8 @@ func (s *Service) attached(view *ec2types.Instance, i *cloud.Instance) {
 		view.BlockDeviceMappings = append(view.BlockDeviceMappings, ec2types.InstanceBlockDeviceMapping{
 			DeviceName: aws.String(v.Device),
 			Ebs: &ec2types.EbsInstanceBlockDevice{
-				VolumeId: aws.String(v.ID), Status: ec2types.AttachmentStatusAttached, AttachTime: aws.Time(i.Launched), DeleteOnTermination: aws.Bool(!v.Stays),
+				VolumeId: aws.String(v.ID), Status: ec2types.AttachmentStatusAttached, AttachTime: aws.Time(i.Launched),
+				DeleteOnTermination: aws.Bool(!v.Stays),
 			},
 		})
 	}
@@ -69,19 +76,24 @@ func (s *Service) attached(view *ec2types.Instance, i *cloud.Instance) {
 
 func (s *Service) interfaceView(i *cloud.Instance, n cloud.Interface) ec2types.InstanceNetworkInterface {
 	view := ec2types.InstanceNetworkInterface{
-		NetworkInterfaceId: aws.String(n.ID), InterfaceType: aws.String(n.Type), MacAddress: aws.String(n.MAC), Description: aws.String(n.Description),
-		SubnetId: aws.String(n.Subnet), VpcId: aws.String(i.VPC), OwnerId: aws.String(s.world.Account()), Status: ec2types.NetworkInterfaceStatusInUse,
+		NetworkInterfaceId: aws.String(n.ID), InterfaceType: aws.String(n.Type), MacAddress: aws.String(n.MAC),
+		Description: aws.String(n.Description),
+		SubnetId:    aws.String(n.Subnet), VpcId: aws.String(i.VPC), OwnerId: aws.String(s.world.Account()),
+		Status:          ec2types.NetworkInterfaceStatusInUse,
 		SourceDestCheck: aws.Bool(true), Groups: s.groups(n.Groups),
 		Attachment: &ec2types.InstanceNetworkInterfaceAttachment{
-			AttachmentId: aws.String(n.AttachmentID), AttachTime: aws.Time(i.Launched), DeleteOnTermination: aws.Bool(true),
-			DeviceIndex: aws.Int32(n.Device), NetworkCardIndex: aws.Int32(n.Card), Status: ec2types.AttachmentStatusAttached,
+			AttachmentId: aws.String(n.AttachmentID), AttachTime: aws.Time(i.Launched),
+			DeleteOnTermination: aws.Bool(true),
+			DeviceIndex:         aws.Int32(n.Device), NetworkCardIndex: aws.Int32(n.Card),
+			Status: ec2types.AttachmentStatusAttached,
 		},
 	}
 	for at, a := range n.Addresses {
 		if at == 0 {
 			view.PrivateIpAddress = aws.String(a)
 		}
-		view.PrivateIpAddresses = append(view.PrivateIpAddresses, ec2types.InstancePrivateIpAddress{Primary: aws.Bool(at == 0), PrivateIpAddress: aws.String(a)})
+		view.PrivateIpAddresses = append(view.PrivateIpAddresses,
+			ec2types.InstancePrivateIpAddress{Primary: aws.Bool(at == 0), PrivateIpAddress: aws.String(a)})
 	}
 	for _, p := range n.Prefixes {
 		view.Ipv4Prefixes = append(view.Ipv4Prefixes, ec2types.InstanceIpv4Prefix{Ipv4Prefix: aws.String(p)})
@@ -117,7 +129,8 @@ func (s *Service) placement(i *cloud.Instance) *ec2types.Placement {
 	return p
 }
 
-// profile is an instance profile by its ARN. The world does not know in which path IAM keeps it, so a name is one at the root.
+// profile is an instance profile by its ARN. The world does not know in which path IAM keeps it, so a name is one at
+// the root.
 func (s *Service) profile(nameOrARN string) *ec2types.IamInstanceProfile {
 	arn := nameOrARN
 	if !strings.HasPrefix(arn, "arn:") {
@@ -139,8 +152,10 @@ func metadata(i *cloud.Instance) *ec2types.InstanceMetadataOptionsResponse {
 		query.Fill(view, i.Request.MetadataOptions)
 	}
 	query.Fill(view, &ec2types.InstanceMetadataOptionsResponse{
-		HttpEndpoint: ec2types.InstanceMetadataEndpointStateEnabled, HttpProtocolIpv6: ec2types.InstanceMetadataProtocolStateDisabled,
-		HttpPutResponseHopLimit: aws.Int32(1), HttpTokens: ec2types.HttpTokensStateOptional, InstanceMetadataTags: ec2types.InstanceMetadataTagsStateDisabled,
+		HttpEndpoint:            ec2types.InstanceMetadataEndpointStateEnabled,
+		HttpProtocolIpv6:        ec2types.InstanceMetadataProtocolStateDisabled,
+		HttpPutResponseHopLimit: aws.Int32(1), HttpTokens: ec2types.HttpTokensStateOptional,
+		InstanceMetadataTags: ec2types.InstanceMetadataTagsStateDisabled,
 	})
 	return view
 }

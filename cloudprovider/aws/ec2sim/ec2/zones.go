@@ -10,19 +10,24 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-func (s *Service) describeZones(_ *request, in *sdk.DescribeAvailabilityZonesInput) (*sdk.DescribeAvailabilityZonesOutput, *wire.Error) {
+func (s *Service) describeZones(_ *request,
+	in *sdk.DescribeAvailabilityZonesInput) (*sdk.DescribeAvailabilityZonesOutput, *wire.Error) {
 	var all []ec2types.AvailabilityZone
 	known := map[string]bool{}
 	for _, z := range s.world.Zones() {
 		known[z.Name], known[z.ID] = true, true
-		if len(in.ZoneNames) > 0 && !slices.Contains(in.ZoneNames, z.Name) || len(in.ZoneIds) > 0 && !slices.Contains(in.ZoneIds, z.ID) {
+		if len(in.ZoneNames) > 0 && !slices.Contains(in.ZoneNames, z.Name) || len(in.ZoneIds) > 0 &&
+			!slices.Contains(in.ZoneIds, z.ID) {
 			continue
 		}
 		region := s.world.Region()
 		all = append(all, ec2types.AvailabilityZone{
-			ZoneName: aws.String(z.Name), ZoneId: aws.String(z.ID), RegionName: aws.String(region), GroupName: aws.String(region + "-zg-1"),
-			NetworkBorderGroup: aws.String(region), State: ec2types.AvailabilityZoneStateAvailable, ZoneType: aws.String("availability-zone"),
-			OptInStatus: ec2types.AvailabilityZoneOptInStatusOptInNotRequired, Messages: []ec2types.AvailabilityZoneMessage{},
+			ZoneName: aws.String(z.Name), ZoneId: aws.String(z.ID), RegionName: aws.String(region),
+			GroupName:          aws.String(region + "-zg-1"),
+			NetworkBorderGroup: aws.String(region), State: ec2types.AvailabilityZoneStateAvailable,
+			ZoneType:    aws.String("availability-zone"),
+			OptInStatus: ec2types.AvailabilityZoneOptInStatusOptInNotRequired,
+			Messages:    []ec2types.AvailabilityZoneMessage{},
 		})
 	}
 	for _, name := range append(slices.Clone(in.ZoneNames), in.ZoneIds...) {

@@ -128,7 +128,8 @@ func (s *Service) describe(_ *wire.Call, path map[string]string, _ url.Values) (
 	out := clusterOut{
 		Name: c.Name, ARN: s.ARN(c.Name), CreatedAt: protocol.Time(c.Created), Version: c.Version, Endpoint: c.Endpoint,
 		RoleARN: c.RoleARN, Status: "ACTIVE", CA: caOut{Data: c.CABundle}, PlatformVersion: "eks.1", Tags: c.Tags,
-		VPC:        vpcOut{Subnets: c.Subnets, SecurityGroups: []string{}, ClusterGroup: c.SecurityGroup, VPC: c.VPC, Public: true},
+		VPC: vpcOut{Subnets: c.Subnets, SecurityGroups: []string{}, ClusterGroup: c.SecurityGroup, VPC: c.VPC,
+			Public: true},
 		ZonalShift: enabledOut{Enabled: c.ZonalShift}, Network: networkOut{IPv4: c.ServiceCIDR, Family: "ipv4"},
 	}
 	if strings.Contains(c.ServiceCIDR, ":") {

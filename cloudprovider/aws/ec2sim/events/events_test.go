@@ -21,23 +21,28 @@ func (m *mailbox) Send(name, body string) bool {
 func at() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
 func TestMessages(t *testing.T) {
-	plan := cloud.Event{ID: "instance-event-1", Code: "instance-retirement", NotBefore: at().Add(time.Hour), NotAfter: at().Add(2 * time.Hour)}
+	plan := cloud.Event{ID: "instance-event-1", Code: "instance-retirement", NotBefore: at().Add(time.Hour),
+		NotAfter: at().Add(2 * time.Hour)}
 	for _, c := range []struct {
 		kind     cloud.ChangeKind
 		instance cloud.Instance
 		typ, src string
 		detail   map[string]string
 	}{
-		{cloud.StateChanged, cloud.Instance{State: cloud.ShuttingDown}, "EC2 Instance State-change Notification", "aws.ec2",
+		{cloud.StateChanged, cloud.Instance{State: cloud.ShuttingDown}, "EC2 Instance State-change Notification",
+			"aws.ec2",
 			map[string]string{"instance-id": "i-1", "state": "shutting-down"}},
 		{cloud.SpotWarned, cloud.Instance{}, "EC2 Spot Instance Interruption Warning", "aws.ec2",
 			map[string]string{"instance-id": "i-1", "instance-action": "terminate"}},
-		{cloud.RebalanceAdvised, cloud.Instance{}, "EC2 Instance Rebalance Recommendation", "aws.ec2", map[string]string{"instance-id": "i-1"}},
+		{cloud.RebalanceAdvised, cloud.Instance{}, "EC2 Instance Rebalance Recommendation", "aws.ec2",
+			map[string]string{"instance-id": "i-1"}},
 		{cloud.ReservationWarned, cloud.Instance{InterruptAt: at().Add(2 * time.Minute), ZoneID: "usw2-az1"},
 			"EC2 Capacity Reservation Instance Interruption Warning", "aws.ec2",
-			map[string]string{"instance-id": "i-1", "instance-termination-time": "2026-03-01T12:02:00Z", "azId": "usw2-az1"}},
+			map[string]string{"instance-id": "i-1", "instance-termination-time": "2026-03-01T12:02:00Z",
+				"azId": "usw2-az1"}},
 		{cloud.EventScheduled, cloud.Instance{Events: []cloud.Event{plan}}, "AWS Health Event", "aws.health",
-			map[string]string{"service": "EC2", "eventTypeCategory": "scheduledChange", "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"}},
+			map[string]string{"service": "EC2", "eventTypeCategory": "scheduledChange",
+				"eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"}},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
 			var box mailbox
@@ -57,7 +62,8 @@ func TestMessages(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &m); err != nil {
 				t.Fatal(err)
 			}
-			if queue != "lab" || m.DetailType != c.typ || m.Source != c.src || m.Time != "2026-03-01T12:00:00Z" || len(m.Resources) != 1 || !strings.HasSuffix(m.Resources[0], "i-1") {
+			if queue != "lab" || m.DetailType != c.typ || m.Source != c.src || m.Time != "2026-03-01T12:00:00Z" ||
+				len(m.Resources) != 1 || !strings.HasSuffix(m.Resources[0], "i-1") {
 				t.Errorf("got %s to %s", body, queue)
 			}
 			for key, want := range c.detail {

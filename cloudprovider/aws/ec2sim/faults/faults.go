@@ -1,5 +1,5 @@
-// Package faults makes calls to the simulated cloud fail, wait, get throttled, be denied, or lose their answers, so that an
-// outage can be rehearsed.
+// Package faults makes calls to the simulated cloud fail, wait, get throttled, be denied, or lose their answers, so
+// that an outage can be rehearsed.
 package faults
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
 )
 
-// Fault is something that goes wrong with calls. Service and Action are patterns with stars; empty ones match everything.
+// Fault is something that goes wrong with calls. Service and Action are patterns with stars; empty ones match
+// everything.
 type Fault struct {
 	Service string `json:"service,omitempty"`
 	Action  string `json:"action,omitempty"`
@@ -233,8 +234,8 @@ func like(pattern, value string) bool {
 	return pattern == "" || err == nil && ok
 }
 
-// needs says whether a call needs a permission: the one of its own name, or that to hand a role to EC2, which shows when the
-// role is put into an instance profile.
+// needs says whether a call needs a permission: the one of its own name, or that to hand a role to EC2, which shows
+// when the role is put into an instance profile.
 func needs(c *wire.Call, permission string) bool {
 	if like(permission, c.Service+":"+c.Action) {
 		return true
@@ -245,7 +246,8 @@ func needs(c *wire.Call, permission string) bool {
 func denied(c *wire.Call, permission string) *wire.Error {
 	e := wire.Denied(c)
 	if permission == PassRole {
-		e.Message = fmt.Sprintf("User with access key %s is not authorized to perform: iam:PassRole because no identity-based policy allows the iam:PassRole action", c.AccessKey)
+		e.Message = fmt.Sprintf("User with access key %s is not authorized to perform: iam:PassRole because no "+
+			"identity-based policy allows the iam:PassRole action", c.AccessKey)
 	}
 	return e
 }
@@ -254,7 +256,8 @@ func denied(c *wire.Call, permission string) *wire.Error {
 func Throttled(c *wire.Call) *wire.Error {
 	switch c.Service {
 	case "ec2":
-		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.", Status: http.StatusServiceUnavailable}
+		return &wire.Error{Code: "RequestLimitExceeded", Message: "Request limit exceeded.",
+			Status: http.StatusServiceUnavailable}
 	case "iam", "sts":
 		return &wire.Error{Code: "Throttling", Message: "Rate exceeded", Status: http.StatusBadRequest}
 	case "sqs":

@@ -77,12 +77,14 @@ func TestFail(t *testing.T) {
 func TestDenyAndThrottle(t *testing.T) {
 	a, clock, config := start(t)
 	parameter := func() string {
-		_, err := ssm.NewFromConfig(config).GetParameter(context.Background(), &ssm.GetParameterInput{Name: aws.String("/none")})
+		_, err := ssm.NewFromConfig(config).GetParameter(context.Background(),
+			&ssm.GetParameterInput{Name: aws.String("/none")})
 		return code(err)
 	}
 	a.Faults.Deny("ec2:DescribeSubnets")
 	a.Faults.Deny("ssm:*")
-	if got := subnets(config) + " " + parameter() + " " + vpcs(config); got != "UnauthorizedOperation AccessDeniedException " {
+	if got := subnets(config) + " " + parameter() + " " + vpcs(config); got != "UnauthorizedOperation "+
+		"AccessDeniedException " {
 		t.Errorf("got %q", got)
 	}
 	a.Faults.Allow("ec2:DescribeSubnets")
@@ -139,7 +141,8 @@ func TestALostAnswer(t *testing.T) {
 
 func TestThrottledSpeaksEveryServicesWords(t *testing.T) {
 	for service, want := range map[string]string{
-		"ec2": "RequestLimitExceeded", "iam": "Throttling", "sts": "Throttling", "sqs": "RequestThrottled", "ssm": "ThrottlingException",
+		"ec2": "RequestLimitExceeded", "iam": "Throttling", "sts": "Throttling", "sqs": "RequestThrottled",
+		"ssm": "ThrottlingException",
 		"eks": "ThrottlingException", "pricing": "ThrottlingException",
 	} {
 		if got := faults.Throttled(&wire.Call{Service: service}); got.Code != want {

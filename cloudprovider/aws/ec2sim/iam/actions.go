@@ -59,10 +59,12 @@ func (s *Service) createProfile(_ *wire.Call, form url.Values) (any, *wire.Error
 		path = "/"
 	}
 	if !nameForm.MatchString(name) {
-		return nil, wire.Errorf("ValidationError", "The specified value for instanceProfileName is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_- and be at most 128 long")
+		return nil, wire.Errorf("ValidationError", "The specified value for instanceProfileName is invalid. It must "+
+			"contain only alphanumeric characters and/or the following: +=,.@_- and be at most 128 long")
 	}
 	if !pathForm.MatchString(path) {
-		return nil, wire.Errorf("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+		return nil, wire.Errorf("ValidationError", "The specified value for path is invalid. It must begin and end "+
+			"with / and contain only alphanumeric characters and/or / characters.")
 	}
 	tags := protocol.Pairs(form, "Tags")
 	if err := checkTags(tags); err != nil {
@@ -74,9 +76,11 @@ func (s *Service) createProfile(_ *wire.Call, form url.Values) (any, *wire.Error
 		return nil, conflict("EntityAlreadyExists", "Instance Profile %s already exists.", name)
 	}
 	if len(s.profiles) >= s.opts.MaxProfiles {
-		return nil, conflict("LimitExceeded", "Cannot exceed quota for InstanceProfilesPerAccount: %d", s.opts.MaxProfiles)
+		return nil, conflict("LimitExceeded", "Cannot exceed quota for InstanceProfilesPerAccount: %d",
+			s.opts.MaxProfiles)
 	}
-	p := &Profile{Name: name, Path: path, ARN: s.arn("instance-profile" + path + name), Created: s.opts.Clock.Now(), Tags: tags}
+	p := &Profile{Name: name, Path: path, ARN: s.arn("instance-profile" + path + name), Created: s.opts.Clock.Now(),
+		Tags: tags}
 	s.profiles[name] = p
 	return struct{ InstanceProfile profileOut }{s.profileOut(p)}, nil
 }
@@ -122,7 +126,8 @@ func (s *Service) removeRole(_ *wire.Call, form url.Values) (any, *wire.Error) {
 	}
 	role := form.Get("RoleName")
 	if p.Role != role {
-		return nil, &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: "Role " + role + " is not in Instance Profile " + p.Name + "."}
+		return nil, &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: "Role " + role +
+			" is not in Instance Profile " + p.Name + "."}
 	}
 	p.Role = ""
 	return nil, nil
@@ -171,9 +176,11 @@ func checkTags(tags map[string]string) *wire.Error {
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
 			return wire.Errorf("InvalidInput", "Tag keys must not begin with aws: %q", key)
 		case !tagText.MatchString(key):
-			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.key' failed to satisfy constraint: Member must satisfy regular expression pattern: %s", key, tagText)
+			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.key' failed "+
+				"to satisfy constraint: Member must satisfy regular expression pattern: %s", key, tagText)
 		case !tagText.MatchString(value):
-			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.value' failed to satisfy constraint: Member must satisfy regular expression pattern: %s", value, tagText)
+			return wire.Errorf("ValidationError", "1 validation error detected: Value %q at 'tags.member.value' "+
+				"failed to satisfy constraint: Member must satisfy regular expression pattern: %s", value, tagText)
 		}
 	}
 	return nil

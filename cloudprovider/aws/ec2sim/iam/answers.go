@@ -51,7 +51,8 @@ const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal
 
 func (s *Service) roleOut(r Role) roleOut {
 	return roleOut{
-		Path: r.Path, RoleName: r.Name, RoleID: idOf("AROA", r.ARN, r.Created), ARN: r.ARN, CreateDate: stamp(r.Created),
+		Path: r.Path, RoleName: r.Name, RoleID: idOf("AROA", r.ARN, r.Created), ARN: r.ARN,
+		CreateDate:               stamp(r.Created),
 		AssumeRolePolicyDocument: url.QueryEscape(trust), MaxSessionDuration: 3600,
 	}
 }
@@ -76,7 +77,8 @@ func pageSize(text string) (int, *wire.Error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1000 {
-		return 0, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'maxItems' failed to satisfy constraint: Member must have value between 1 and 1000", text)
+		return 0, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'maxItems' failed to "+
+			"satisfy constraint: Member must have value between 1 and 1000", text)
 	}
 	return n, nil
 }

@@ -56,19 +56,20 @@ func New(opts Options) *Service {
 		opts.MaxProfiles = 1000
 	}
 	s := &Service{opts: opts, roles: map[string]Role{}, profiles: map[string]*Profile{}}
-	s.Query = protocol.Query{Service: "iam", Namespace: "https://iam.amazonaws.com/doc/2010-05-08/", Ops: map[string]protocol.FormOp{
-		"GetRole":                       s.getRole,
-		"GetInstanceProfile":            s.getProfile,
-		"CreateInstanceProfile":         s.createProfile,
-		"DeleteInstanceProfile":         s.deleteProfile,
-		"AddRoleToInstanceProfile":      s.addRole,
-		"RemoveRoleFromInstanceProfile": s.removeRole,
-		"TagInstanceProfile":            s.tagProfile,
-		"UntagInstanceProfile":          s.untagProfile,
-		"ListInstanceProfileTags":       s.listTags,
-		"ListInstanceProfiles":          s.listProfiles,
-		"ListInstanceProfilesForRole":   s.listForRole,
-	}}
+	s.Query = protocol.Query{Service: "iam", Namespace: "https://iam.amazonaws.com/doc/2010-05-08/",
+		Ops: map[string]protocol.FormOp{
+			"GetRole":                       s.getRole,
+			"GetInstanceProfile":            s.getProfile,
+			"CreateInstanceProfile":         s.createProfile,
+			"DeleteInstanceProfile":         s.deleteProfile,
+			"AddRoleToInstanceProfile":      s.addRole,
+			"RemoveRoleFromInstanceProfile": s.removeRole,
+			"TagInstanceProfile":            s.tagProfile,
+			"UntagInstanceProfile":          s.untagProfile,
+			"ListInstanceProfileTags":       s.listTags,
+			"ListInstanceProfiles":          s.listProfiles,
+			"ListInstanceProfilesForRole":   s.listForRole,
+		}}
 	return s
 }
 
@@ -86,7 +87,8 @@ func (s *Service) PutProfile(name, role string) Profile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.opts.Clock.Now()
-	p := &Profile{Name: name, Path: "/", ARN: s.arn("instance-profile/" + name), Created: now, Role: role, RoleSince: now, Tags: map[string]string{}}
+	p := &Profile{Name: name, Path: "/", ARN: s.arn("instance-profile/" + name), Created: now, Role: role,
+		RoleSince: now, Tags: map[string]string{}}
 	s.profiles[name] = p
 	return *p
 }
@@ -153,11 +155,13 @@ func idOf(prefix, arn string, at time.Time) string {
 }
 
 func noSuchRole(name string) *wire.Error {
-	return &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: fmt.Sprintf("The role with name %s cannot be found.", name)}
+	return &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: fmt.Sprintf("The role with name "+
+		"%s cannot be found.", name)}
 }
 
 func noSuchProfile(name string) *wire.Error {
-	return &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: fmt.Sprintf("Instance Profile %s cannot be found.", name)}
+	return &wire.Error{Code: "NoSuchEntity", Status: http.StatusNotFound, Message: fmt.Sprintf("Instance Profile %s "+
+		"cannot be found.", name)}
 }
 
 func conflict(code, format string, args ...any) *wire.Error {

@@ -50,8 +50,10 @@ func TestLifeOfAnInstanceProfile(t *testing.T) {
 	_, err = client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: name})
 	wantCode(t, err, "EntityAlreadyExists")
 
-	for _, tag := range []types.Tag{{Key: aws.String("a<b>"), Value: aws.String("1")}, {Key: aws.String("one"), Value: aws.String("{x}|")}} {
-		_, err = client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: name, Tags: []types.Tag{tag}})
+	for _, tag := range []types.Tag{{Key: aws.String("a<b>"), Value: aws.String("1")}, {Key: aws.String("one"),
+		Value: aws.String("{x}|")}} {
+		_, err = client.TagInstanceProfile(ctx, &iam.TagInstanceProfileInput{InstanceProfileName: name,
+			Tags: []types.Tag{tag}})
 		wantCode(t, err, "ValidationError")
 	}
 
@@ -73,7 +75,8 @@ func TestLifeOfAnInstanceProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := got.InstanceProfile
-	if len(p.Roles) != 1 || aws.ToString(p.Roles[0].RoleName) != *role || len(p.Tags) != 2 || aws.ToString(p.Tags[1].Value) != "2" {
+	if len(p.Roles) != 1 || aws.ToString(p.Roles[0].RoleName) != *role || len(p.Tags) != 2 ||
+		aws.ToString(p.Tags[1].Value) != "2" {
 		t.Errorf("got roles %v and tags %v", p.Roles, p.Tags)
 	}
 
@@ -83,7 +86,8 @@ func TestLifeOfAnInstanceProfile(t *testing.T) {
 	}
 	_, err = client.RemoveRoleFromInstanceProfile(ctx, remove)
 	wantCode(t, err, "NoSuchEntity")
-	if _, err := client.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: name}); err != nil {
+	if _, err := client.DeleteInstanceProfile(ctx,
+		&iam.DeleteInstanceProfileInput{InstanceProfileName: name}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: name})
@@ -102,13 +106,16 @@ func TestRoles(t *testing.T) {
 	}
 	_, err = client.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String("nobody")})
 	wantCode(t, err, "NoSuchEntity")
-	if _, err := client.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("p")}); err != nil {
+	if _, err := client.CreateInstanceProfile(ctx,
+		&iam.CreateInstanceProfileInput{InstanceProfileName: aws.String("p")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("p"), RoleName: aws.String("nobody")})
+	_, err = client.AddRoleToInstanceProfile(ctx,
+		&iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("p"), RoleName: aws.String("nobody")})
 	wantCode(t, err, "NoSuchEntity")
 	a.Faults.Deny("iam:PassRole")
-	_, err = client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("p"), RoleName: aws.String(a.NodeRole())})
+	_, err = client.AddRoleToInstanceProfile(ctx,
+		&iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String("p"), RoleName: aws.String(a.NodeRole())})
 	wantCode(t, err, "AccessDenied")
 }
 
@@ -128,7 +135,8 @@ func TestListInstanceProfilesPages(t *testing.T) {
 		}
 	}
 	pages, got := 0, 0
-	p := iam.NewListInstanceProfilesPaginator(client, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/mine/"), MaxItems: aws.Int32(2)})
+	p := iam.NewListInstanceProfilesPaginator(client, &iam.ListInstanceProfilesInput{PathPrefix: aws.String("/mine/"),
+		MaxItems: aws.Int32(2)})
 	for p.HasMorePages() {
 		out, err := p.NextPage(ctx)
 		if err != nil {
@@ -138,7 +146,8 @@ func TestListInstanceProfilesPages(t *testing.T) {
 		for _, one := range out.InstanceProfiles {
 			got++
 			if aws.ToString(one.Path) != "/mine/" || len(one.Tags) != 0 {
-				t.Errorf("the list has %s in %s with tags %v; it must be of /mine/ and, like IAM's lists, without tags", *one.InstanceProfileName, *one.Path, one.Tags)
+				t.Errorf("the list has %s in %s with tags %v; it must be of /mine/ and, like IAM's lists, without tags",
+					*one.InstanceProfileName, *one.Path, one.Tags)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Package images publishes machine images in the simulated cloud as Amazon does: under its accounts' names, for each architecture
-// and variant, with public parameters that point to the newest.
+// Package images publishes machine images in the simulated cloud as Amazon does: under its accounts' names, for each
+// architecture and variant, with public parameters that point to the newest.
 package images
 
 import (
@@ -30,8 +30,8 @@ type Parameters interface {
 	Put(name, value string)
 }
 
-// Publisher publishes images for one Kubernetes version. Amazon stopped making AL2 images with Kubernetes 1.32; the simulator goes
-// on, so that older manifests can be tried on a newer cluster.
+// Publisher publishes images for one Kubernetes version. Amazon stopped making AL2 images with Kubernetes 1.32; the
+// simulator goes on, so that older manifests can be tried on a newer cluster.
 type Publisher struct {
 	Registry   Registry
 	Parameters Parameters
@@ -56,8 +56,8 @@ func Families() []string {
 // firstMinor is the minor version of the first Bottlerocket release here.
 const firstMinor = 46
 
-// Publish makes a new release of a family. It is created now, or, if age is given, that long ago; each release of a family has
-// another version, the later the higher.
+// Publish makes a new release of a family. It is created now, or, if age is given, that long ago; each release of a
+// family has another version, the later the higher.
 func (p *Publisher) Publish(family string, age time.Duration) (Release, error) {
 	if !slices.Contains(Families(), family) {
 		return Release{}, fmt.Errorf("publishing images of %q: the families are %v", family, Families())
@@ -86,7 +86,8 @@ func (p *Publisher) Publish(family string, age time.Duration) (Release, error) {
 		variants = []variant{p.windows(family, r.Version)}
 	}
 	for _, v := range variants {
-		v.image.CreationDate = aws.String(created.Add(time.Duration(n) * time.Second).Format("2006-01-02T15:04:05.000Z"))
+		v.image.CreationDate = aws.String(created.Add(time.Duration(n) * time.Second).
+			Format("2006-01-02T15:04:05.000Z"))
 		id := p.Registry.AddImage(v.image)
 		r.Images = append(r.Images, id)
 		for _, name := range v.parameters {
@@ -121,7 +122,8 @@ func (p *Publisher) al2(version string) []variant {
 	} {
 		name := fmt.Sprintf("%s-%s-%s", v.name, p.Kubernetes, version)
 		path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/%s/", p.Kubernetes, v.path)
-		all = append(all, variant{linux(name, eksOwner, v.arch), []string{path + "recommended/image_id", path + name + "/image_id"}})
+		all = append(all, variant{linux(name, eksOwner, v.arch), []string{path + "recommended/image_id", path + name +
+			"/image_id"}})
 	}
 	return all
 }
@@ -137,8 +139,10 @@ func (p *Publisher) al2023(version string) []variant {
 	} {
 		for _, kind := range v.kinds {
 			name := fmt.Sprintf("amazon-eks-node-al2023-%s-%s-%s-%s", v.arch, kind, p.Kubernetes, version)
-			path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", p.Kubernetes, v.arch, kind)
-			all = append(all, variant{linux(name, eksOwner, v.arch), []string{path + "recommended/image_id", path + name + "/image_id"}})
+			path := fmt.Sprintf("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/%s/%s/", p.Kubernetes,
+				v.arch, kind)
+			all = append(all, variant{linux(name, eksOwner, v.arch), []string{path + "recommended/image_id", path +
+				name + "/image_id"}})
 		}
 	}
 	return all
@@ -146,7 +150,8 @@ func (p *Publisher) al2023(version string) []variant {
 
 func (p *Publisher) bottlerocket(version string) []variant {
 	var all []variant
-	for _, arch := range []ec2types.ArchitectureValues{ec2types.ArchitectureValuesX8664, ec2types.ArchitectureValuesArm64} {
+	for _, arch := range []ec2types.ArchitectureValues{ec2types.ArchitectureValuesX8664,
+		ec2types.ArchitectureValuesArm64} {
 		label := "x86_64"
 		if arch == ec2types.ArchitectureValuesArm64 {
 			label = "aarch64"
@@ -175,6 +180,7 @@ func (p *Publisher) windows(family, version string) variant {
 
 func disk(device string, gib int32) ec2types.BlockDeviceMapping {
 	return ec2types.BlockDeviceMapping{DeviceName: aws.String(device), Ebs: &ec2types.EbsBlockDevice{
-		VolumeSize: aws.Int32(gib), VolumeType: ec2types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
+		VolumeSize: aws.Int32(gib), VolumeType: ec2types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(true),
+		Encrypted: aws.Bool(false),
 	}}
 }

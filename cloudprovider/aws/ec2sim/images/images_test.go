@@ -49,7 +49,8 @@ func TestPublish(t *testing.T) {
 	}
 	newest := "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/recommended/image_id"
 	if names[newest] == first[newest] || names[newest] != release.Images[0] {
-		t.Errorf("after a new release the parameter is %s, was %s, the release is %v", names[newest], first[newest], release.Images)
+		t.Errorf("after a new release the parameter is %s, was %s, the release is %v", names[newest], first[newest],
+			release.Images)
 	}
 	pinned := "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.33-" + release.Version + "/image_id"
 	if names[pinned] != release.Images[0] {

@@ -12,7 +12,8 @@ import (
 // The provider writes user data, the simulated machines read it, and neither knows the other's code. Here they meet.
 func TestTheProvidersUserDataIsUnderstood(t *testing.T) {
 	for name, image := range map[string]system{
-		"AL2": al2, "AL2023": al2023, "Bottlerocket": bottlerocket, "Windows2019": windows, "Windows2022": windows, "Windows2025": windows,
+		"AL2": al2, "AL2023": al2023, "Bottlerocket": bottlerocket, "Windows2019": windows, "Windows2022": windows,
+		"Windows2025": windows,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, ok := family.Named(name)
@@ -20,9 +21,12 @@ func TestTheProvidersUserDataIsUnderstood(t *testing.T) {
 				t.Fatal("there is no such family")
 			}
 			text, err := f.UserData(family.Node{
-				ClusterName: "lab", Endpoint: "https://api.example", CABundle: "Y2E=", ServiceCIDR: "10.100.0.0/16", ClusterDNS: "10.100.0.10",
-				MaxPods: 42, Labels: map[string]string{"karpenter.sh/capacity-type": "spot", "team": "a", "kubernetes.io/os": "linux"},
-				Taints: []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}}, RAID0: image == al2 || image == al2023,
+				ClusterName: "lab", Endpoint: "https://api.example", CABundle: "Y2E=", ServiceCIDR: "10.100.0.0/16",
+				ClusterDNS: "10.100.0.10",
+				MaxPods:    42, Labels: map[string]string{"karpenter.sh/capacity-type": "spot", "team": "a",
+					"kubernetes.io/os": "linux"},
+				Taints:    []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}},
+				RAID0:     image == al2 || image == al2023,
 				ImageName: "bottlerocket-aws-k8s-1.33-x86_64-v1.46.0",
 			})
 			if err != nil {
@@ -40,15 +44,18 @@ func TestTheProvidersUserDataIsUnderstood(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, text)
 			}
-			if got.Cluster != "lab" || got.MaxPods != 42 || got.Labels["karpenter.sh/capacity-type"] != "spot" || got.Labels["team"] != "a" ||
+			if got.Cluster != "lab" || got.MaxPods != 42 || got.Labels["karpenter.sh/capacity-type"] != "spot" ||
+				got.Labels["team"] != "a" ||
 				got.RAID0 != (image == al2 || image == al2023) {
 				t.Errorf("understood %+v of\n%s", got, text)
 			}
-			// Every taint is in the user data, so registration must not write one again that an agent has taken off by then.
+			// Every taint is in the user data, so registration must not write one again that an agent has taken off by
+			// then.
 			if got.Labels["karpenter.sh/do-not-sync-taints"] != "true" {
 				t.Errorf("the label do-not-sync-taints was not understood in\n%s", text)
 			}
-			want := map[string]corev1.TaintEffect{"karpenter.sh/unregistered": corev1.TaintEffectNoExecute, "team": corev1.TaintEffectNoSchedule}
+			want := map[string]corev1.TaintEffect{"karpenter.sh/unregistered": corev1.TaintEffectNoExecute,
+				"team": corev1.TaintEffectNoSchedule}
 			for _, taint := range got.Taints {
 				if want[taint.Key] != taint.Effect {
 					t.Errorf("understood the taint %+v", taint)

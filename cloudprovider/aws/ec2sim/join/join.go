@@ -1,6 +1,6 @@
-// Package join lets the machines of the simulated cloud join a Kubernetes cluster, as machines do: each reads its user data, finds
-// out what it is made of, and registers a Node. What a cloud controller manager does is done here, too: zone, region and type on
-// the Node, and its end once the machine is gone. kwok plays the kubelets from there on.
+// Package join lets the machines of the simulated cloud join a Kubernetes cluster, as machines do: each reads its user
+// data, finds out what it is made of, and registers a Node. What a cloud controller manager does is done here, too:
+// zone, region and type on the Node, and its end once the machine is gone. kwok plays the kubelets from there on.
 //
 // It touches the Kubernetes API only, and knows nothing of the provider that launched the machines.
 package join
@@ -68,7 +68,8 @@ func New(opts Options) *Joiner {
 	}
 	pause := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstPause, longestPause)
 	j := &Joiner{
-		opts: opts, queue: workqueue.NewTypedRateLimitingQueue(pause), joined: map[string]bool{}, problems: map[string]string{},
+		opts: opts, queue: workqueue.NewTypedRateLimitingQueue(pause), joined: map[string]bool{},
+		problems: map[string]string{},
 	}
 	opts.World.OnChange(func(c cloud.Change) { j.queue.Add(c.Instance.ID) })
 	return j
@@ -81,8 +82,8 @@ func (j *Joiner) Problems() map[string]string {
 	return maps.Clone(j.problems)
 }
 
-// Look lets happen what is due for one machine. It returns how long to wait before looking again; zero: until something happens to
-// the machine.
+// Look lets happen what is due for one machine. It returns how long to wait before looking again; zero: until something
+// happens to the machine.
 func (j *Joiner) Look(ctx context.Context, id string) (time.Duration, error) {
 	i, known := j.opts.World.Instance(id)
 	switch {
@@ -128,7 +129,8 @@ func (j *Joiner) register(ctx context.Context, i cloud.Instance) error {
 	return nil
 }
 
-// takeOver is for a Node that is there: it is ours from an earlier try, or that of a machine that had the address before.
+// takeOver is for a Node that is there: it is ours from an earlier try, or that of a machine that had the address
+// before.
 func (j *Joiner) takeOver(ctx context.Context, node *corev1.Node) error {
 	found := &corev1.Node{}
 	if err := j.opts.API.Get(ctx, types.NamespacedName{Name: node.Name}, found); err != nil {
@@ -175,7 +177,8 @@ func (j *Joiner) image(id string) (system, string) {
 func (j *Joiner) silence(ctx context.Context, i cloud.Instance) error {
 	found := &corev1.Node{}
 	err := j.opts.API.Get(ctx, types.NamespacedName{Name: i.PrivateDNS}, found)
-	if apierrors.IsNotFound(err) || err == nil && (found.Spec.ProviderID != providerID(i.Zone, i.ID) || found.Labels[simulated] == "") {
+	if apierrors.IsNotFound(err) || err == nil && (found.Spec.ProviderID != providerID(i.Zone, i.ID) ||
+		found.Labels[simulated] == "") {
 		return nil
 	}
 	if err == nil {

@@ -49,14 +49,16 @@ func start(t *testing.T, objects ...client.Object) stage {
 	a, config := simtest.Start(t, account.Options{Clock: clock, Limits: &limits,
 		Timing: cloud.Timing{Boot: 10 * time.Second, Shutdown: 5 * time.Second}})
 	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).Build()
-	joiner := join.New(join.Options{World: a.World, API: api, Cluster: a.Cluster, Start: 20 * time.Second, Kubelet: "v1.33.1"})
+	joiner := join.New(join.Options{World: a.World, API: api, Cluster: a.Cluster, Start: 20 * time.Second,
+		Kubelet: "v1.33.1"})
 	return stage{a, t, clock, config, api, joiner}
 }
 
 func (s stage) launch(userData string) cloud.Instance {
 	s.t.Helper()
 	in := &ec2.RunInstancesInput{
-		InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(s.Network.Private[1]),
+		InstanceType: "m5.large", MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+		SubnetId: aws.String(s.Network.Private[1]),
 		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(userData))),
 	}
 	for _, m := range s.World.Images() {
@@ -129,9 +131,11 @@ func TestAMachineJoins(t *testing.T) {
 		t.Errorf("the provider ID is %s, want %s", n.Spec.ProviderID, want)
 	}
 	for label, want := range map[string]string{
-		"team": "a", "karpenter.sh/nodepool": "default", "kubernetes.io/hostname": i.PrivateDNS, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-		"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-west-2b", "topology.kubernetes.io/region": "us-west-2",
-		"topology.k8s.aws/zone-id": "usw2-az2", "kwok.x-k8s.io/node": "fake",
+		"team": "a", "karpenter.sh/nodepool": "default", "kubernetes.io/hostname": i.PrivateDNS,
+		"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+		"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-west-2b",
+		"topology.kubernetes.io/region": "us-west-2",
+		"topology.k8s.aws/zone-id":      "usw2-az2", "kwok.x-k8s.io/node": "fake",
 	} {
 		if n.Labels[label] != want {
 			t.Errorf("the label %s is %q, want %q", label, n.Labels[label], want)
@@ -193,7 +197,8 @@ func TestAMachineThatCanNotJoin(t *testing.T) {
 		"cluster \"other\"":          strings.Replace(nodeConfig, "name: lab", "name: other", 1),
 		"there is no NodeConfig":     "#!/bin/bash",
 		"the kubelet does not start": strings.Replace(nodeConfig, "team=a", "node-role.kubernetes.io/x=a", 1),
-		"threshold":                  strings.Replace(nodeConfig, "maxPods: 17", "evictionHard: {memory.available: lots}", 1),
+		"threshold": strings.Replace(nodeConfig, "maxPods: 17", "evictionHard: {memory.available: "+
+			"lots}", 1),
 	} {
 		s := start(t)
 		i := s.launch(userData)
@@ -208,7 +213,8 @@ func TestAMachineThatCanNotJoin(t *testing.T) {
 func TestAnAddressIsUsedAgain(t *testing.T) {
 	s := start(t)
 	i := s.launch(nodeConfig)
-	old := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: i.PrivateDNS}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-west-2b/i-00000000000000000"}}
+	old := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: i.PrivateDNS},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///us-west-2b/i-00000000000000000"}}
 	if err := s.api.Create(context.Background(), old); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +250,8 @@ func (a telling) Delete(ctx context.Context, obj client.Object, opts ...client.D
 }
 
 func TestRun(t *testing.T) {
-	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost"}, Spec: corev1.NodeSpec{ProviderID: "aws:///us-west-2b/i-00000000000000000"}}
+	lost := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "lost"},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///us-west-2b/i-00000000000000000"}}
 	s := start(t, lost)
 	api := telling{s.api, make(chan string), make(chan string)}
 	joiner := join.New(join.Options{World: s.World, API: api, Cluster: s.Cluster})

@@ -18,8 +18,8 @@ const (
 	volumeLimit = "lab.tenon.sh/volume-limit"
 )
 
-// node is the Node that the machine's kubelet registers, with what a cloud controller manager adds. Like every kubelet it
-// says first that it is not ready: of a node that says nothing Kubernetes thinks well and takes its taints away.
+// node is the Node that the machine's kubelet registers, with what a cloud controller manager adds. Like every kubelet
+// it says first that it is not ready: of a node that says nothing Kubernetes thinks well and takes its taints away.
 func (m machine) node(region, windowsBuild, kubelet string, now time.Time) (*corev1.Node, error) {
 	capacity := m.capacity()
 	allocatable, err := m.allocatable(capacity)
@@ -41,11 +41,15 @@ func (m machine) node(region, windowsBuild, kubelet string, now time.Time) (*cor
 				{Type: corev1.NodeHostName, Address: m.instance.PrivateDNS},
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				MachineID: m.instance.ID, SystemUUID: m.instance.ID, BootID: m.instance.ID, OperatingSystem: m.os(), Architecture: m.arch(),
-				OSImage: string(m.image), KernelVersion: "simulated", ContainerRuntimeVersion: "containerd://simulated", KubeletVersion: kubelet,
+				MachineID: m.instance.ID, SystemUUID: m.instance.ID, BootID: m.instance.ID, OperatingSystem: m.os(),
+				Architecture: m.arch(),
+				OSImage:      string(m.image), KernelVersion: "simulated",
+				ContainerRuntimeVersion: "containerd://simulated",
+				KubeletVersion:          kubelet,
 			},
 			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: "the machine is booting",
+				Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+				Message:           "the machine is booting",
 				LastHeartbeatTime: stamp, LastTransitionTime: stamp,
 			}},
 		},

@@ -41,8 +41,8 @@ type kubeletConfig struct {
 	RegisterWithTaints []corev1.Taint    `json:"registerWithTaints"`
 }
 
-// readNodeConfig merges the NodeConfig objects of the user data in their order, as the image does: decoding one over the other
-// keeps what the later one does not speak of. Flags add up.
+// readNodeConfig merges the NodeConfig objects of the user data in their order, as the image does: decoding one over
+// the other keeps what the later one does not speak of. Flags add up.
 func readNodeConfig(text string) (settings, error) {
 	all, err := parts(text)
 	if err != nil {
@@ -85,7 +85,8 @@ func (c *nodeConfig) check() error {
 func (c *nodeConfig) settings(flags []string) (settings, error) {
 	config := c.Spec.Kubelet.Config
 	s := settings{
-		Cluster: c.Spec.Cluster.Name, Taints: config.RegisterWithTaints, MaxPods: config.MaxPods, PodsPerCore: config.PodsPerCore,
+		Cluster: c.Spec.Cluster.Name, Taints: config.RegisterWithTaints, MaxPods: config.MaxPods,
+		PodsPerCore:  config.PodsPerCore,
 		KubeReserved: config.KubeReserved, SystemReserved: config.SystemReserved, EvictionHard: config.EvictionHard,
 		RAID0: c.Spec.Instance.LocalStorage.Strategy == "RAID0",
 	}

@@ -120,7 +120,8 @@ func checkLabels(labels map[string]string) error {
 		if within(namespace, "kubelet.kubernetes.io") || within(namespace, "node.kubernetes.io") || allowedLabel(key) {
 			continue
 		}
-		return fmt.Errorf("the kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' label %s specified with --node-labels", key)
+		return fmt.Errorf("the kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' label %s specified with "+
+			"--node-labels", key)
 	}
 	return nil
 }
@@ -131,8 +132,10 @@ func within(namespace, domain string) bool {
 
 func allowedLabel(key string) bool {
 	switch key {
-	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelTopologyZone, corev1.LabelTopologyRegion,
-		corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelInstanceType, "beta.kubernetes.io/os", "beta.kubernetes.io/arch":
+	case corev1.LabelHostname, corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelTopologyZone,
+		corev1.LabelTopologyRegion,
+		corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion, corev1.LabelInstanceType,
+		"beta.kubernetes.io/os", "beta.kubernetes.io/arch":
 		return true
 	}
 	return false

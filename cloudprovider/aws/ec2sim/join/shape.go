@@ -17,8 +17,8 @@ import (
 const (
 	mib = 1 << 20
 	gib = 1 << 30
-	// Hypervisor, firmware and kernel keep some memory for themselves before the kubelet counts. On Nitro machines it is between
-	// five and six percent for most sizes; 64 MiB more on arm64, for contiguous memory.
+	// Hypervisor, firmware and kernel keep some memory for themselves before the kubelet counts. On Nitro machines it
+	// is between five and six percent for most sizes; 64 MiB more on arm64, for contiguous memory.
 	keptPerMille = 55
 	keptOnARM    = 64 * mib
 )
@@ -89,7 +89,8 @@ func (m machine) pods() int64 {
 	return n
 }
 
-// interfacePods is how many pods get an address of their own: one for each secondary address, and two that use the host's.
+// interfacePods is how many pods get an address of their own: one for each secondary address, and two that use the
+// host's.
 func (m machine) interfacePods() int64 {
 	n := m.info.NetworkInfo
 	if n == nil {
@@ -181,7 +182,8 @@ func (m machine) allocatable(capacity corev1.ResourceList) (corev1.ResourceList,
 			subtract(list, corev1.ResourceName(name), q)
 		}
 	}
-	for signal, name := range map[string]corev1.ResourceName{"memory.available": corev1.ResourceMemory, "nodefs.available": corev1.ResourceEphemeralStorage} {
+	for signal, name := range map[string]corev1.ResourceName{"memory.available": corev1.ResourceMemory,
+		"nodefs.available": corev1.ResourceEphemeralStorage} {
 		kept, err := m.evicted(signal, capacity[name])
 		if err != nil {
 			return nil, err
@@ -203,15 +205,16 @@ func subtract(list corev1.ResourceList, name corev1.ResourceName, q resource.Qua
 	list[name] = have
 }
 
-// kubeReserved is what the image reserves for the kubelet, with what the user data says instead. The image counts the pods that
-// the interfaces allow, but for Bottlerocket and Windows, which count those that there will be.
+// kubeReserved is what the image reserves for the kubelet, with what the user data says instead. The image counts the
+// pods that the interfaces allow, but for Bottlerocket and Windows, which count those that there will be.
 func (m machine) kubeReserved() map[string]string {
 	pods := m.pods()
 	if m.image != bottlerocket && m.image != windows {
 		pods = m.interfacePods()
 	}
 	kept := map[string]string{
-		"cpu": fmt.Sprintf("%dm", reservedCPU(m.cpus())), "memory": fmt.Sprintf("%dMi", 11*pods+255), "ephemeral-storage": "1Gi",
+		"cpu": fmt.Sprintf("%dm", reservedCPU(m.cpus())), "memory": fmt.Sprintf("%dMi", 11*pods+255),
+		"ephemeral-storage": "1Gi",
 	}
 	for name, text := range m.settings.KubeReserved {
 		kept[name] = text
@@ -219,7 +222,8 @@ func (m machine) kubeReserved() map[string]string {
 	return kept
 }
 
-// reservedCPU is, in millicores, 6 percent of the first core, 1 of the second, half a percent of the next two, a quarter beyond.
+// reservedCPU is, in millicores, 6 percent of the first core, 1 of the second, half a percent of the next two, a
+// quarter beyond.
 func reservedCPU(cpus int) int {
 	tenths := 0 // of a millicore
 	for n := 1; n <= cpus; n++ {
@@ -237,8 +241,8 @@ func reservedCPU(cpus int) int {
 	return tenths / 10
 }
 
-// evicted is what must stay free of a resource: 100 MiB of memory and a tenth of the disk, if the user data says nothing. The kubelet
-// takes a given table as a whole: what it does not name is not watched.
+// evicted is what must stay free of a resource: 100 MiB of memory and a tenth of the disk, if the user data says
+// nothing. The kubelet takes a given table as a whole: what it does not name is not watched.
 func (m machine) evicted(signal string, capacity resource.Quantity) (resource.Quantity, error) {
 	text, given := m.settings.EvictionHard[signal]
 	if !given && len(m.settings.EvictionHard) > 0 {
@@ -265,15 +269,16 @@ func (m machine) evicted(signal string, capacity resource.Quantity) (resource.Qu
 	return *resource.NewQuantity(int64(float64(capacity.Value())*share/100), resource.BinarySI), nil
 }
 
-// volumesLeft is how many more volumes can be attached, as EBS's driver counts. Where one limit is for all that is plugged in, network
-// interfaces, local disks and accelerators count too.
+// volumesLeft is how many more volumes can be attached, as EBS's driver counts. Where one limit is for all that is
+// plugged in, network interfaces, local disks and accelerators count too.
 func (m machine) volumesLeft() int {
 	e := m.info.EbsInfo
 	if e == nil {
 		return 1
 	}
 	left := int(aws.ToInt32(e.MaximumEbsAttachments)) - len(m.instance.Volumes)
-	if e.AttachmentLimitType == ec2types.AttachmentLimitTypeShared && m.info.Hypervisor != ec2types.InstanceTypeHypervisorXen {
+	if e.AttachmentLimitType == ec2types.AttachmentLimitTypeShared &&
+		m.info.Hypervisor != ec2types.InstanceTypeHypervisorXen {
 		left -= len(m.instance.Interfaces) + m.localDisks()
 		for _, n := range m.accelerators() {
 			left -= n

@@ -19,7 +19,8 @@ func machineOf(t *testing.T, kind, arch string, image system, s settings) machin
 	for _, info := range types {
 		if string(info.InstanceType) == kind {
 			return machine{info: info, image: image, settings: s, instance: cloud.Instance{
-				Type: kind, Architecture: arch, Volumes: []cloud.Volume{{Device: "/dev/xvda", SizeGiB: 20}, {Device: "/dev/xvdb", SizeGiB: 50}},
+				Type: kind, Architecture: arch, Volumes: []cloud.Volume{{Device: "/dev/xvda", SizeGiB: 20},
+					{Device: "/dev/xvdb", SizeGiB: 50}},
 			}}
 		}
 	}
@@ -34,11 +35,13 @@ func TestShapes(t *testing.T) {
 		free     map[corev1.ResourceName]int64 // allocatable, CPU in millicores
 	}{
 		"m5.large": {machineOf(t, "m5.large", "x86_64", al2023, settings{}),
-			map[corev1.ResourceName]int64{"cpu": 2, "pods": 29, "ephemeral-storage": 20 << 30, "memory": 8589934592 - 8589934*55},
+			map[corev1.ResourceName]int64{"cpu": 2, "pods": 29, "ephemeral-storage": 20 << 30,
+				"memory": 8589934592 - 8589934*55},
 			map[corev1.ResourceName]int64{"cpu": 1930, "ephemeral-storage": 18<<30 - 1<<30, "pods": 29}},
 		"with its own settings": {machineOf(t, "m5.large", "x86_64", al2023, settings{
-			MaxPods: 110, PodsPerCore: 20, KubeReserved: map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"cpu": "200m", "memory": "1Gi"},
-			EvictionHard: map[string]string{"memory.available": "10%"}}),
+			MaxPods: 110, PodsPerCore: 20, KubeReserved: map[string]string{"cpu": "100m"},
+			SystemReserved: map[string]string{"cpu": "200m", "memory": "1Gi"},
+			EvictionHard:   map[string]string{"memory.available": "10%"}}),
 			map[corev1.ResourceName]int64{"pods": 40},
 			map[corev1.ResourceName]int64{"cpu": 1700, "ephemeral-storage": 19 << 30}},
 		"Bottlerocket's data volume": {machineOf(t, "m5.large", "x86_64", bottlerocket, settings{}),
@@ -47,10 +50,14 @@ func TestShapes(t *testing.T) {
 			map[corev1.ResourceName]int64{"ephemeral-storage": 75_000_000_000}, nil},
 		"arm64": {machineOf(t, "m6g.large", "arm64", al2023, settings{}),
 			map[corev1.ResourceName]int64{"cpu": 2, "memory": (8589934592 - 8589934*55 - 64<<20) / 1024 * 1024}, nil},
-		"GPUs":    {machineOf(t, "g4dn.12xlarge", "x86_64", al2023, settings{}), map[corev1.ResourceName]int64{"nvidia.com/gpu": 4}, nil},
-		"Neuron":  {machineOf(t, "inf2.24xlarge", "x86_64", al2023, settings{}), map[corev1.ResourceName]int64{"aws.amazon.com/neuron": 6, "aws.amazon.com/neuroncore": 12}, nil},
-		"Windows": {machineOf(t, "m5.large", "x86_64", windows, settings{}), map[corev1.ResourceName]int64{"pods": 110, "vpc.amazonaws.com/PrivateIPv4Address": 9}, nil},
-		"pod ENI": {machineOf(t, "m5.large", "x86_64", al2, settings{}), map[corev1.ResourceName]int64{"vpc.amazonaws.com/pod-eni": 9}, nil},
+		"GPUs": {machineOf(t, "g4dn.12xlarge", "x86_64", al2023, settings{}),
+			map[corev1.ResourceName]int64{"nvidia.com/gpu": 4}, nil},
+		"Neuron": {machineOf(t, "inf2.24xlarge", "x86_64", al2023, settings{}),
+			map[corev1.ResourceName]int64{"aws.amazon.com/neuron": 6, "aws.amazon.com/neuroncore": 12}, nil},
+		"Windows": {machineOf(t, "m5.large", "x86_64", windows, settings{}), map[corev1.ResourceName]int64{"pods": 110,
+			"vpc.amazonaws.com/PrivateIPv4Address": 9}, nil},
+		"pod ENI": {machineOf(t, "m5.large", "x86_64", al2, settings{}),
+			map[corev1.ResourceName]int64{"vpc.amazonaws.com/pod-eni": 9}, nil},
 	} {
 		capacity := c.m.capacity()
 		allocatable, err := c.m.allocatable(capacity)

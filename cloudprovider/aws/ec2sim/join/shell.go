@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readShell finds the call of EKS' bootstrap script in the scripts of the user data. If there are more, the last one counts: it
-// writes the kubelet's configuration anew.
+// readShell finds the call of EKS' bootstrap script in the scripts of the user data. If there are more, the last one
+// counts: it writes the kubelet's configuration anew.
 func readShell(text string) (settings, error) {
 	all, err := parts(text)
 	if err != nil {
@@ -67,8 +67,8 @@ func split(line string) []string {
 	return words
 }
 
-// commands cuts a shell script into commands, each cut into words: quotes are taken off, lines that end in a backslash go on, and
-// comments are left out. Variables are left as they are: the scripts that join a node hardly need any.
+// commands cuts a shell script into commands, each cut into words: quotes are taken off, lines that end in a backslash
+// go on, and comments are left out. Variables are left as they are: the scripts that join a node hardly need any.
 func commands(script string) [][]string {
 	var all [][]string
 	var command []string

@@ -34,7 +34,8 @@ func readTOML(text string) (settings, error) {
 		return settings{}, fmt.Errorf("reading TOML: %w", err)
 	}
 	k := all.Settings.Kubernetes
-	for _, field := range []struct{ name, value string }{{"cluster-name", k.Cluster}, {"api-server", k.Server}, {"cluster-certificate", k.CA}} {
+	for _, field := range []struct{ name, value string }{{"cluster-name", k.Cluster}, {"api-server", k.Server},
+		{"cluster-certificate", k.CA}} {
 		if field.value == "" {
 			return settings{}, fmt.Errorf("settings.kubernetes.%s is missing", field.name)
 		}

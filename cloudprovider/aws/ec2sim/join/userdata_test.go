@@ -108,10 +108,12 @@ func everything() settings {
 		Cluster: "lab",
 		Labels:  map[string]string{"team": "a", "karpenter.sh/nodepool": "default"},
 		Taints: []corev1.Taint{
-			{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}, {Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule},
+			{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}, {Key: "team", Value: "a",
+				Effect: corev1.TaintEffectNoSchedule},
 		},
-		MaxPods: 58, KubeReserved: map[string]string{"cpu": "100m", "memory": "1Gi"}, SystemReserved: map[string]string{"cpu": "50m"},
-		EvictionHard: map[string]string{"memory.available": "5%", "nodefs.available": "2Gi"},
+		MaxPods: 58, KubeReserved: map[string]string{"cpu": "100m", "memory": "1Gi"},
+		SystemReserved: map[string]string{"cpu": "50m"},
+		EvictionHard:   map[string]string{"memory.available": "5%", "nodefs.available": "2Gi"},
 	}
 }
 
@@ -168,13 +170,18 @@ func TestUserDataThatJoinsNothing(t *testing.T) {
 		"empty":                       {al2023, "", "there is no NodeConfig"},
 		"of another image":            {al2023, al2Data, "there is no NodeConfig"},
 		"a script that does not join": {al2, "#!/bin/bash\necho hello", "no script calls"},
-		"no service range":            {al2023, strings.Replace(al2023Data, ", cidr: 10.100.0.0/16", "", 1), "cidr is missing"},
-		"no server":                   {bottlerocket, strings.Replace(bottlerocketData, "api-server", "api-serv", 1), "api-server is missing"},
-		"broken TOML":                 {bottlerocket, "[settings", "reading TOML"},
-		"a taint without an effect":   {al2, strings.Replace(al2Data, "team=a:NoSchedule", "team=a", 1), "no effect"},
-		"an unknown effect":           {bottlerocket, strings.Replace(bottlerocketData, "a:NoSchedule", "a:Never", 1), "unknown effect"},
-		"a label that is Kubernetes'": {windows, strings.Replace(windowsData, "team=a,", "node-role.kubernetes.io/worker=1,", 1), "the kubelet does not start"},
-		"no element":                  {windows, "Start-EKSBootstrap.ps1 -EKSClusterName 'lab'", "no <powershell> element"},
+		"no service range": {al2023, strings.Replace(al2023Data, ", cidr: 10.100.0.0/16", "", 1),
+			"cidr is missing"},
+		"no server": {bottlerocket, strings.Replace(bottlerocketData, "api-server", "api-serv", 1),
+			"api-server is missing"},
+		"broken TOML":               {bottlerocket, "[settings", "reading TOML"},
+		"a taint without an effect": {al2, strings.Replace(al2Data, "team=a:NoSchedule", "team=a", 1), "no effect"},
+		"an unknown effect": {bottlerocket, strings.Replace(bottlerocketData, "a:NoSchedule", "a:Never", 1),
+			"unknown effect"},
+		"a label that is Kubernetes'": {windows, strings.Replace(windowsData, "team=a,",
+			"node-role.kubernetes.io/worker=1,", 1), "the kubelet does not start"},
+		"no element": {windows, "Start-EKSBootstrap.ps1 -EKSClusterName 'lab'",
+			"no <powershell> element"},
 	} {
 		_, err := read([]byte(c.text), c.image)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -185,8 +192,10 @@ func TestUserDataThatJoinsNothing(t *testing.T) {
 
 func TestLabelsThatAKubeletMaySet(t *testing.T) {
 	for label, ok := range map[string]bool{
-		"team": true, "karpenter.sh/nodepool": true, "karpenter.k8s.aws/instance-family": true, "node.kubernetes.io/mine": true,
-		"topology.kubernetes.io/zone": true, "kwok.x-k8s.io/node": true, "node-role.kubernetes.io/worker": false, "x.k8s.io/y": false,
+		"team": true, "karpenter.sh/nodepool": true, "karpenter.k8s.aws/instance-family": true,
+		"node.kubernetes.io/mine":     true,
+		"topology.kubernetes.io/zone": true, "kwok.x-k8s.io/node": true, "node-role.kubernetes.io/worker": false,
+		"x.k8s.io/y": false,
 	} {
 		if err := checkLabels(map[string]string{label: "x"}); (err == nil) != ok {
 			t.Errorf("%s: %v", label, err)

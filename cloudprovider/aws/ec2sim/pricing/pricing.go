@@ -1,5 +1,5 @@
-// Package pricing is the price list of the simulated cloud, one product for each instance type, operating system and tenancy,
-// in the wordy form in which AWS publishes prices.
+// Package pricing is the price list of the simulated cloud, one product for each instance type, operating system and
+// tenancy, in the wordy form in which AWS publishes prices.
 package pricing
 
 import (
@@ -59,10 +59,12 @@ const maxProducts = 100
 
 func (s *Service) products(c *wire.Call, in productsIn) (*productsOut, *wire.Error) {
 	if !slices.Contains([]string{"us-east-1", "eu-central-1", "ap-south-1", "cn-northwest-1"}, c.Region) {
-		return nil, wire.Errorf("AccessDeniedException", "The price list has no endpoint in %s: ask us-east-1, eu-central-1 or ap-south-1.", c.Region)
+		return nil, wire.Errorf("AccessDeniedException", "The price list has no endpoint in %s: ask us-east-1, "+
+			"eu-central-1 or ap-south-1.", c.Region)
 	}
 	if in.ServiceCode != "AmazonEC2" {
-		return nil, wire.Errorf("InvalidParameterException", "The service code '%s' was not found in the price list of the simulator.", in.ServiceCode)
+		return nil, wire.Errorf("InvalidParameterException", "The service code '%s' was not found in the price list "+
+			"of the simulator.", in.ServiceCode)
 	}
 	if in.FormatVersion != "" && in.FormatVersion != "aws_v1" {
 		return nil, wire.Errorf("InvalidParameterException", "Format version %s is not supported.", in.FormatVersion)
@@ -79,7 +81,8 @@ func (s *Service) products(c *wire.Call, in productsIn) (*productsOut, *wire.Err
 	}
 	part, next, ok := protocol.Page(found, in.NextToken, in.MaxResults)
 	if !ok {
-		return nil, wire.Errorf("InvalidNextTokenException", "The pagination token is invalid. Try again without a pagination token.")
+		return nil, wire.Errorf("InvalidNextTokenException", "The pagination token is invalid. Try again without a "+
+			"pagination token.")
 	}
 	out := &productsOut{FormatVersion: "aws_v1", NextToken: next, PriceList: []string{}}
 	for _, p := range part {
@@ -122,14 +125,15 @@ func (s *Service) search(filters []filter) ([]product, *wire.Error) {
 	return found, nil
 }
 
-// Windows costs this much more for each virtual CPU; an instance on hardware of one's own so many times the usual price.
+// Windows costs this much more for each virtual CPU; an instance on hardware of one's own so many times the usual
+// price.
 const (
 	windowsPerCPU  = 0.046
 	dedicatedTimes = 1.06
 )
 
-// variants are the products of one type: two operating systems, two tenancies, and the reserved capacity that nobody uses, which
-// costs the same and must not be counted twice.
+// variants are the products of one type: two operating systems, two tenancies, and the reserved capacity that nobody
+// uses, which costs the same and must not be counted twice.
 func (s *Service) variants(info ec2types.InstanceTypeInfo, dollars float64) []product {
 	cpus := 0.0
 	if info.VCpuInfo != nil {
@@ -165,7 +169,8 @@ func (s *Service) product(info ec2types.InstanceTypeInfo, os, tenancy, status st
 	return product{
 		family: family, dollars: dollars, currency: currency,
 		attributes: map[string]string{
-			"servicecode": "AmazonEC2", "regionCode": region, "locationType": "AWS Region", "instanceType": string(info.InstanceType),
+			"servicecode": "AmazonEC2", "regionCode": region, "locationType": "AWS Region",
+			"instanceType":    string(info.InstanceType),
 			"operatingSystem": os, "preInstalledSw": "NA", "licenseModel": "No License required", "tenancy": tenancy,
 			"capacitystatus": status, "marketoption": "OnDemand", "operation": "RunInstances",
 		},

@@ -51,7 +51,8 @@ func (d document) dollars(t *testing.T) float64 {
 func filters(pairs ...string) []types.Filter {
 	var all []types.Filter
 	for n := 0; n < len(pairs); n += 2 {
-		all = append(all, types.Filter{Type: types.FilterTypeTermMatch, Field: aws.String(pairs[n]), Value: aws.String(pairs[n+1])})
+		all = append(all, types.Filter{Type: types.FilterTypeTermMatch, Field: aws.String(pairs[n]),
+			Value: aws.String(pairs[n+1])})
 	}
 	return all
 }
@@ -61,7 +62,8 @@ func ask(t *testing.T, client *pricing.Client, f []types.Filter) ([]document, in
 	t.Helper()
 	var all []document
 	pages := 0
-	p := pricing.NewGetProductsPaginator(client, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), Filters: f})
+	p := pricing.NewGetProductsPaginator(client, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"),
+		Filters: f})
 	for p.HasMorePages() {
 		out, err := p.NextPage(context.Background())
 		if err != nil {
@@ -83,7 +85,8 @@ func TestProducts(t *testing.T) {
 	a, config := simtest.Start(t, account.Options{})
 	config.Region = "us-east-1"
 	client := pricing.NewFromConfig(config)
-	linux := []string{"regionCode", "us-west-2", "operatingSystem", "Linux", "preInstalledSw", "NA", "tenancy", "Shared", "capacitystatus", "Used", "marketoption", "OnDemand"}
+	linux := []string{"regionCode", "us-west-2", "operatingSystem", "Linux", "preInstalledSw", "NA", "tenancy",
+		"Shared", "capacitystatus", "Used", "marketoption", "OnDemand"}
 	one, _ := ask(t, client, filters(append(linux, "instanceType", "m5.large")...))
 	if len(one) != 1 {
 		t.Fatalf("%d products are the m5.large of Linux, want 1: %v", len(one), one)

@@ -31,8 +31,8 @@ type JSON struct {
 	Service string // in credential scopes
 	Version string // of the protocol: 1.0 or 1.1
 	Ops     map[string]Op
-	// QueryCodes are the codes that errors had when the service still spoke XML, where they differ. SQS sends them along, and
-	// clients go by them. Nil for a service that was never like that.
+	// QueryCodes are the codes that errors had when the service still spoke XML, where they differ. SQS sends them
+	// along, and clients go by them. Nil for a service that was never like that.
 	QueryCodes map[string]string
 }
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Page cuts a list: the part that begins at token (empty: the beginning), at most size long, and the token of the next part
-// (empty: there is none). It says false for a token that it did not give out.
+// Page cuts a list: the part that begins at token (empty: the beginning), at most size long, and the token of the next
+// part (empty: there is none). It says false for a token that it did not give out.
 func Page[T any](all []T, token string, size int) (part []T, next string, ok bool) {
 	from := 0
 	if token != "" {

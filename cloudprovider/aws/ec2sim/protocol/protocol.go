@@ -1,6 +1,6 @@
-// Package protocol speaks the three languages in which the simulated cloud's services other than EC2 talk: JSON with the
-// action in a header (SSM, SQS, Pricing), JSON over paths (EKS, zonal shifts), and forms answered with XML (IAM, STS). A service
-// gives it a table of actions and is a wire.Service.
+// Package protocol speaks the three languages in which the simulated cloud's services other than EC2 talk: JSON with
+// the action in a header (SSM, SQS, Pricing), JSON over paths (EKS, zonal shifts), and forms answered with XML (IAM,
+// STS). A service gives it a table of actions and is a wire.Service.
 package protocol
 
 import (
@@ -22,7 +22,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 
 // unknown is the answer to an action that the simulator does not have.
 func unknown(c *wire.Call) *wire.Error {
-	return wire.Errorf("UnknownOperationException", "The simulated %s does not know the action %q.", c.Service, c.Action)
+	return wire.Errorf("UnknownOperationException", "The simulated %s does not know the action %q.",
+		c.Service, c.Action)
 }
 
 // write sends an answer. A client that has gone away does not hear it, which is its affair.

@@ -38,7 +38,8 @@ func (s *Query) Action(_ *http.Request, body []byte) string {
 	return form.Get("Action")
 }
 
-// response is the frame around a result: <XResponse><XResult>…</XResult><ResponseMetadata>…</ResponseMetadata></XResponse>.
+// response is the frame around a result:
+// <XResponse><XResult>…</XResult><ResponseMetadata>…</ResponseMetadata></XResponse>.
 type response struct {
 	XMLName   xml.Name
 	Namespace string `xml:"xmlns,attr"`
@@ -64,7 +65,8 @@ func (r result) MarshalXML(e *xml.Encoder, _ xml.StartElement) error {
 func (s *Query) ServeAWS(w http.ResponseWriter, c *wire.Call) {
 	op := s.Ops[c.Action]
 	if op == nil {
-		s.Fail(w, c, wire.Errorf("InvalidAction", "Could not find operation %s for version %s", c.Action, "of the simulator"))
+		s.Fail(w, c, wire.Errorf("InvalidAction", "Could not find operation %s for version %s", c.Action,
+			"of the simulator"))
 		return
 	}
 	form, err := url.ParseQuery(string(c.Body))
@@ -100,7 +102,8 @@ type failure struct {
 
 // Fail writes an error.
 func (s *Query) Fail(w http.ResponseWriter, c *wire.Call, e *wire.Error) {
-	body, err := xml.Marshal(failure{Namespace: s.Namespace, Type: blame(e), Code: e.Code, Message: e.Message, RequestID: c.RequestID})
+	body, err := xml.Marshal(failure{Namespace: s.Namespace, Type: blame(e), Code: e.Code, Message: e.Message,
+		RequestID: c.RequestID})
 	if err != nil {
 		body = []byte("<ErrorResponse/>")
 	}

@@ -88,8 +88,8 @@ func (s *REST) find(r *http.Request) (Route, map[string]string) {
 	return Route{}, nil
 }
 
-// match compares a path with a pattern and returns what stands for the names. An ARN in a path has its slashes escaped, so
-// the path is cut before it is unescaped.
+// match compares a path with a pattern and returns what stands for the names. An ARN in a path has its slashes escaped,
+// so the path is cut before it is unescaped.
 func match(pattern, path string) (map[string]string, bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {

@@ -65,7 +65,8 @@ func (r *Ring) Restore() []string {
 	return ids
 }
 
-// ExpireAll ends the sessions that last beyond the given time and says how many it were. A key that is not temporary has no session.
+// ExpireAll ends the sessions that last beyond the given time and says how many it were. A key that is not temporary
+// has no session.
 func (r *Ring) ExpireAll(at time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

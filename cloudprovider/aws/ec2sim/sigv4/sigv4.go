@@ -66,7 +66,8 @@ func Check(r *http.Request, body []byte, lookup func(id string) (Key, bool), now
 		return signed, err
 	}
 	if !hmac.Equal([]byte(sign(r, body, auth, key.Secret)), []byte(auth.signature)) {
-		return signed, refuse(WrongSignature, "The request signature we calculated does not match the signature you provided. "+
+		return signed, refuse(WrongSignature, "The request signature we calculated does not match the signature you "+
+			"provided. "+
 			"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 	}
 	signed.Key = key
@@ -123,7 +124,8 @@ func fresh(r *http.Request, s scope, now time.Time) error {
 		return refuse(Malformed, "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.")
 	}
 	if at.Format(day) != s.date {
-		return refuse(WrongSignature, fmt.Sprintf("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '%s' != '%s'",
+		return refuse(WrongSignature, fmt.Sprintf("Date in Credential scope does not match YYYYMMDD from ISO-8601 "+
+			"version of date from HTTP: '%s' != '%s'",
 			s.date, at.Format(day)))
 	}
 	now = now.UTC()
@@ -176,7 +178,8 @@ func sign(r *http.Request, body []byte, auth authorization, secret string) strin
 		strings.Join(auth.headers, ";"),
 		digest(body),
 	}, "\n")
-	text := strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), auth.scope.String(), digest([]byte(canonical))}, "\n")
+	text := strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), auth.scope.String(),
+		digest([]byte(canonical))}, "\n")
 	key := []byte("AWS4" + secret)
 	for _, part := range []string{auth.scope.date, auth.scope.region, auth.scope.service, terminal} {
 		key = mac(key, part)

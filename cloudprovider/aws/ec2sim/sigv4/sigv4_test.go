@@ -30,7 +30,8 @@ func ring() *sigv4.Ring {
 }
 
 // request is what a server gets when a client signs with the SDK's own signer and sends over HTTP.
-func request(t *testing.T, method, path, body string, creds aws.Credentials, at time.Time, spoil func(*http.Request)) (*http.Request, []byte) {
+func request(t *testing.T, method, path, body string, creds aws.Credentials, at time.Time,
+	spoil func(*http.Request)) (*http.Request, []byte) {
 	t.Helper()
 	var got *http.Request
 	var gotBody []byte
@@ -46,7 +47,8 @@ func request(t *testing.T, method, path, body string, creds aws.Credentials, at 
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-Amz-Target", "Some.Target")
 	sum := sha256.Sum256([]byte(body))
-	if err := v4.NewSigner().SignHTTP(context.Background(), creds, r, hex.EncodeToString(sum[:]), "ec2", "eu-west-1", at); err != nil {
+	if err := v4.NewSigner().SignHTTP(context.Background(), creds, r, hex.EncodeToString(sum[:]), "ec2", "eu-west-1",
+		at); err != nil {
 		t.Fatal(err)
 	}
 	if spoil != nil {
@@ -67,11 +69,12 @@ func TestCheckAcceptsWhatTheSDKSigns(t *testing.T) {
 		method, path, body string
 		creds              aws.Credentials
 	}{
-		"a form":                    {"POST", "/", "Action=DescribeSubnets&Version=2016-11-15", long},
-		"an empty body":             {"GET", "/clusters/lab", "", long},
-		"a query in any order":      {"GET", "/managedresources?nextToken=b%2Bc+d&maxResults=1&x=2&x=1", "", long},
-		"a path with escaped parts": {"GET", "/managedresources/arn%3Aaws%3Aeks%3Aeu-west-1%3A1%3Acluster%2Flab", "", long},
-		"temporary credentials":     {"POST", "/", "{}", short},
+		"a form":               {"POST", "/", "Action=DescribeSubnets&Version=2016-11-15", long},
+		"an empty body":        {"GET", "/clusters/lab", "", long},
+		"a query in any order": {"GET", "/managedresources?nextToken=b%2Bc+d&maxResults=1&x=2&x=1", "", long},
+		"a path with escaped parts": {"GET", "/managedresources/arn%3Aaws%3Aeks%3Aeu-west-1%3A1%3Acluster%2Flab", "",
+			long},
+		"temporary credentials": {"POST", "/", "{}", short},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, body := request(t, c.method, c.path, c.body, c.creds, now(), nil)
@@ -95,19 +98,25 @@ func TestCheckRefuses(t *testing.T) {
 		spoil func(*http.Request)
 		fault sigv4.Fault
 	}{
-		"no signature":     {long, 0, func(r *http.Request) { r.Header.Del("Authorization") }, sigv4.NoSignature},
-		"another scheme":   {long, 0, func(r *http.Request) { r.Header.Set("Authorization", "Basic eDp5") }, sigv4.Malformed},
+		"no signature": {long, 0, func(r *http.Request) { r.Header.Del("Authorization") }, sigv4.NoSignature},
+		"another scheme": {long, 0, func(r *http.Request) {
+			r.Header.Set("Authorization", "Basic eDp5")
+		}, sigv4.Malformed},
 		"a short scope":    {long, 0, replaceAuth("/aws4_request", ""), sigv4.Malformed},
 		"no signed header": {long, 0, replaceAuth("SignedHeaders", "Headers"), sigv4.Malformed},
 		"a stranger":       {aws.Credentials{AccessKeyID: "AKIAWHO", SecretAccessKey: "x"}, 0, nil, sigv4.UnknownKey},
-		"a wrong secret":   {aws.Credentials{AccessKeyID: "AKIALONG", SecretAccessKey: "x"}, 0, nil, sigv4.WrongSignature},
-		"another query":    {long, 0, func(r *http.Request) { r.URL.RawQuery = "a=1" }, sigv4.WrongSignature},
-		"a changed header": {long, 0, func(r *http.Request) { r.Header.Set("X-Amz-Target", "Other.Target") }, sigv4.WrongSignature},
-		"an added header":  {long, 0, func(r *http.Request) { r.Header.Set("X-Amz-More", "1") }, sigv4.WrongSignature},
-		"another day":      {long, 0, replaceAuth("/20260301/", "/20260302/"), sigv4.WrongSignature},
+		"a wrong secret": {aws.Credentials{AccessKeyID: "AKIALONG", SecretAccessKey: "x"}, 0, nil,
+			sigv4.WrongSignature},
+		"another query": {long, 0, func(r *http.Request) { r.URL.RawQuery = "a=1" }, sigv4.WrongSignature},
+		"a changed header": {long, 0, func(r *http.Request) {
+			r.Header.Set("X-Amz-Target", "Other.Target")
+		}, sigv4.WrongSignature},
+		"an added header": {long, 0, func(r *http.Request) { r.Header.Set("X-Amz-More", "1") }, sigv4.WrongSignature},
+		"another day":     {long, 0, replaceAuth("/20260301/", "/20260302/"), sigv4.WrongSignature},
 		"a wrong token": {aws.Credentials{AccessKeyID: "ASIASHORT", SecretAccessKey: "short", SessionToken: "other"},
 			0, nil, sigv4.UnknownKey},
-		"no token":         {aws.Credentials{AccessKeyID: "ASIASHORT", SecretAccessKey: "short"}, 0, nil, sigv4.UnknownKey},
+		"no token": {aws.Credentials{AccessKeyID: "ASIASHORT", SecretAccessKey: "short"}, 0, nil,
+			sigv4.UnknownKey},
 		"a late request":   {long, 6 * time.Minute, nil, sigv4.Skewed},
 		"an early request": {long, -6 * time.Minute, nil, sigv4.Skewed},
 	} {
@@ -171,7 +180,8 @@ func TestEveryServiceHasItsOwnWords(t *testing.T) {
 	} {
 		status, code, message := (&sigv4.Error{Fault: c.fault, Message: "why"}).For(c.service)
 		if status != c.status || code != c.code || message == "" {
-			t.Errorf("%s words fault %d as %d %s %q, want %d %s", c.service, c.fault, status, code, message, c.status, c.code)
+			t.Errorf("%s words fault %d as %d %s %q, want %d %s", c.service, c.fault, status, code, message,
+				c.status, c.code)
 		}
 	}
 }

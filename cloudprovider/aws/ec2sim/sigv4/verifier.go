@@ -12,8 +12,8 @@ import (
 type Verifier struct {
 	Keys  *Ring
 	Clock wire.Clock // tells when temporary keys expire
-	// Sent tells the callers' time, against which their signatures must be fresh. It differs from Clock where a test moves the
-	// cloud's time by hand: the SDK signs with the machine's. Clock if nil.
+	// Sent tells the callers' time, against which their signatures must be fresh. It differs from Clock where a test
+	// moves the cloud's time by hand: the SDK signs with the machine's. Clock if nil.
 	Sent wire.Clock
 	// Open says which actions need no signature; nil: none.
 	Open func(service, action string) bool

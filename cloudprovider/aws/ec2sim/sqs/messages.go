@@ -42,7 +42,8 @@ func (s *Service) put(q *queue, body string, delay time.Duration, attributes map
 	now := s.opts.Clock.Now()
 	q.expire(now) // here as well, for a queue that nobody reads
 	m := &message{
-		id: fmt.Sprintf("00000000-0000-4000-8000-%012d", s.serial), body: body, attributes: attributes, sent: now, visibleAt: now.Add(delay),
+		id: fmt.Sprintf("00000000-0000-4000-8000-%012d", s.serial), body: body, attributes: attributes, sent: now,
+		visibleAt: now.Add(delay),
 	}
 	q.messages = append(q.messages, m)
 	q.wake()
@@ -58,14 +59,16 @@ func (q *queue) expire(now time.Time) {
 	q.messages = slices.Delete(q.messages, 0, old)
 }
 
-// handle is what a receiver deletes a message with. It carries the receipt's number: SQS lets an old receipt delete, too.
+// handle is what a receiver deletes a message with. It carries the receipt's number: SQS lets an old receipt delete,
+// too.
 func (m *message) handle() string { return m.id + "#" + strconv.Itoa(m.receives) }
 
 // byHandle finds a message by its receipt. The lock is held. A message that has been deleted is nil and no error.
 func (q *queue) byHandle(handle string) (*message, *wire.Error) {
 	id, number, ok := strings.Cut(handle, "#")
 	if _, err := strconv.Atoi(number); !ok || err != nil {
-		return nil, wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.", handle)
+		return nil, wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle %q is not a valid receipt handle.",
+			handle)
 	}
 	for _, m := range q.messages {
 		if m.id == id {
@@ -104,7 +107,8 @@ func (s *Service) accept(q *queue, in sendIn) (*sendOut, *wire.Error) {
 		return nil, wire.Errorf("MissingParameter", "The request must contain the parameter MessageBody.")
 	}
 	if len(in.MessageBody) > maxBody {
-		return nil, wire.Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", maxBody)
+		return nil, wire.Errorf("InvalidParameterValue", "One or more parameters are invalid. Reason: Message must "+
+			"be shorter than %d bytes.", maxBody)
 	}
 	m := s.put(q, in.MessageBody, time.Duration(in.DelaySeconds)*time.Second, in.MessageAttributes)
 	return &sendOut{ID: in.ID, MessageID: m.id, MD5OfMessageBody: sum(m.body)}, nil
@@ -153,7 +157,8 @@ func checkBatch(n int) *wire.Error {
 	case n == 0:
 		return wire.Errorf("EmptyBatchRequest", "There should be at least one entry in the request.")
 	case n > maxBatch:
-		return wire.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", maxBatch, n)
+		return wire.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have "+
+			"sent %d.", maxBatch, n)
 	}
 	return nil
 }
@@ -218,7 +223,8 @@ type visibilityIn struct {
 func (s *Service) changeVisibility(_ *wire.Call, in visibilityIn) (*nothing, *wire.Error) {
 	hidden := time.Duration(in.VisibilityTimeout) * time.Second
 	if hidden < 0 || hidden > maxHidden {
-		return nil, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200, if provided.", in.VisibilityTimeout)
+		return nil, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. "+
+			"Reason: Must be between 0 and 43200, if provided.", in.VisibilityTimeout)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,8 @@ type wanted struct {
 func (q *queue) wanted(in receiveIn) (wanted, *wire.Error) {
 	w := wanted{
 		count: 1, hidden: q.visibility, wait: q.wait,
-		system: append(slices.Clone(in.AttributeNames), in.MessageSystemAttributeNames...), user: in.MessageAttributeNames,
+		system: append(slices.Clone(in.AttributeNames), in.MessageSystemAttributeNames...),
+		user:   in.MessageAttributeNames,
 	}
 	if in.MaxNumberOfMessages != nil {
 		w.count = *in.MaxNumberOfMessages
@@ -55,11 +56,14 @@ func (q *queue) wanted(in receiveIn) (wanted, *wire.Error) {
 	}
 	switch {
 	case w.count < 1 || w.count > maxBatch:
-		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided.", w.count)
+		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter MaxNumberOfMessages is invalid. "+
+			"Reason: Must be between 1 and 10, if provided.", w.count)
 	case w.wait < 0 || w.wait > maxWait:
-		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter WaitTimeSeconds is invalid. Reason: Must be >= 0 and <= 20, if provided.", int(w.wait/time.Second))
+		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter WaitTimeSeconds is invalid. Reason: "+
+			"Must be >= 0 and <= 20, if provided.", int(w.wait/time.Second))
 	case w.hidden < 0 || w.hidden > maxHidden:
-		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: Must be between 0 and 43200, if provided.", int(w.hidden/time.Second))
+		return w, wire.Errorf("InvalidParameterValue", "Value %d for parameter VisibilityTimeout is invalid. Reason: "+
+			"Must be between 0 and 43200, if provided.", int(w.hidden/time.Second))
 	}
 	return w, nil
 }
@@ -151,7 +155,8 @@ func (m *message) answer(w wanted) messageOut {
 		"ApproximateReceiveCount":          strconv.Itoa(m.receives),
 		"ApproximateFirstReceiveTimestamp": strconv.FormatInt(m.first.UnixMilli(), 10),
 	}
-	out := messageOut{MessageID: m.id, ReceiptHandle: m.handle(), MD5OfBody: sum(m.body), Body: m.body, Attributes: map[string]string{}}
+	out := messageOut{MessageID: m.id, ReceiptHandle: m.handle(), MD5OfBody: sum(m.body), Body: m.body,
+		Attributes: map[string]string{}}
 	for name, value := range all {
 		if slices.Contains(w.system, "All") || slices.Contains(w.system, name) {
 			out.Attributes[name] = value

@@ -1,5 +1,5 @@
-// Package sqs is the queues of the simulated cloud: messages are seen at least once, are hidden while somebody works on them,
-// come back if they aren't deleted in time, and get lost when they grow old.
+// Package sqs is the queues of the simulated cloud: messages are seen at least once, are hidden while somebody works on
+// them, come back if they aren't deleted in time, and get lost when they grow old.
 package sqs
 
 import (
@@ -165,8 +165,10 @@ type urlOut struct {
 }
 
 func (s *Service) createQueue(c *wire.Call, in createIn) (*urlOut, *wire.Error) {
-	if in.QueueName == "" || strings.Trim(in.QueueName, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || len(in.QueueName) > 80 {
-		return nil, wire.Errorf("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
+	if in.QueueName == "" || strings.Trim(in.QueueName,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" || len(in.QueueName) > 80 {
+		return nil, wire.Errorf("InvalidParameterValue", "Can only include alphanumeric characters, hyphens, or "+
+			"underscores. 1 to 80 in length")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +178,8 @@ func (s *Service) createQueue(c *wire.Call, in createIn) (*urlOut, *wire.Error) 
 	}
 	if old := s.queues[in.QueueName]; old != nil {
 		if old.visibility != q.visibility || old.retention != q.retention || old.wait != q.wait {
-			return nil, wire.Errorf("QueueNameExists", "A queue already exists with the same name and a different value for attribute")
+			return nil, wire.Errorf("QueueNameExists", "A queue already exists with the same name and a different "+
+				"value for attribute")
 		}
 		return &urlOut{s.url(c, old.name)}, nil
 	}
@@ -187,7 +190,8 @@ func (s *Service) createQueue(c *wire.Call, in createIn) (*urlOut, *wire.Error) 
 // set takes the attributes that matter here; others, such as policies, are let pass.
 func (q *queue) set(attributes map[string]string) *wire.Error {
 	for name, field := range map[string]*time.Duration{
-		"VisibilityTimeout": &q.visibility, "MessageRetentionPeriod": &q.retention, "ReceiveMessageWaitTimeSeconds": &q.wait,
+		"VisibilityTimeout": &q.visibility, "MessageRetentionPeriod": &q.retention,
+		"ReceiveMessageWaitTimeSeconds": &q.wait,
 	} {
 		text, given := attributes[name]
 		if !given {
@@ -265,7 +269,8 @@ func (s *Service) attributes(_ *wire.Call, in attributesIn) (*attributesOut, *wi
 	}
 	seconds := func(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 	all := map[string]string{
-		"QueueArn":                              fmt.Sprintf("arn:aws:sqs:%s:%s:%s", s.opts.Region, s.opts.Account, q.name),
+		"QueueArn": fmt.Sprintf("arn:aws:sqs:%s:%s:%s", s.opts.Region,
+			s.opts.Account, q.name),
 		"ApproximateNumberOfMessages":           strconv.Itoa(len(q.messages) - hidden),
 		"ApproximateNumberOfMessagesNotVisible": strconv.Itoa(hidden),
 		"ApproximateNumberOfMessagesDelayed":    "0",

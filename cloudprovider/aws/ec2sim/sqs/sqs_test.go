@@ -38,7 +38,8 @@ func newQueue(t *testing.T) queue {
 
 func (q queue) send(body string) {
 	q.t.Helper()
-	if _, err := q.client.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String(body)}); err != nil {
+	if _, err := q.client.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: q.url,
+		MessageBody: aws.String(body)}); err != nil {
 		q.t.Fatal(err)
 	}
 }
@@ -60,13 +61,15 @@ func TestMessagesAreHiddenAndComeBack(t *testing.T) {
 	q.send("one")
 	q.send("two")
 	got := q.receive(10, 0)
-	if len(got) != 2 || aws.ToString(got[0].Body) != "one" || got[0].Attributes["ApproximateReceiveCount"] != "1" || got[0].Attributes["SentTimestamp"] == "" {
+	if len(got) != 2 || aws.ToString(got[0].Body) != "one" || got[0].Attributes["ApproximateReceiveCount"] != "1" ||
+		got[0].Attributes["SentTimestamp"] == "" {
 		t.Fatalf("got %+v", got)
 	}
 	if again := q.receive(10, 0); len(again) != 0 {
 		t.Errorf("messages in flight are seen: %+v", again)
 	}
-	if _, err := q.client.DeleteMessage(context.Background(), &sqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: got[0].ReceiptHandle}); err != nil {
+	if _, err := q.client.DeleteMessage(context.Background(), &sqs.DeleteMessageInput{QueueUrl: q.url,
+		ReceiptHandle: got[0].ReceiptHandle}); err != nil {
 		t.Fatal(err)
 	}
 	q.clock.Advance(20 * time.Second)
@@ -143,9 +146,10 @@ func TestQueueAttributesAndBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: created.QueueUrl, Entries: []types.SendMessageBatchRequestEntry{
-		{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
-	}})
+	sent, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: created.QueueUrl,
+		Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("a"), MessageBody: aws.String("1")}, {Id: aws.String("b"), MessageBody: aws.String("2")},
+		}})
 	if err != nil || len(sent.Successful) != 2 {
 		t.Fatalf("got %+v, %v", sent, err)
 	}
@@ -153,22 +157,27 @@ func TestQueueAttributesAndBatches(t *testing.T) {
 	if err != nil || len(got.Messages) != 1 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	attributes, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: created.QueueUrl, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+	attributes, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: created.QueueUrl,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"ApproximateNumberOfMessages": "1", "ApproximateNumberOfMessagesNotVisible": "1", "MessageRetentionPeriod": "300",
-		"VisibilityTimeout": "30", "QueueArn": "arn:aws:sqs:us-west-2:123456789012:other",
+		"ApproximateNumberOfMessages": "1", "ApproximateNumberOfMessagesNotVisible": "1",
+		"MessageRetentionPeriod": "300",
+		"VisibilityTimeout":      "30", "QueueArn": "arn:aws:sqs:us-west-2:123456789012:other",
 	} {
 		if attributes.Attributes[name] != want {
 			t.Errorf("%s is %q, want %q", name, attributes.Attributes[name], want)
 		}
 	}
-	deleted, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: created.QueueUrl, Entries: []types.DeleteMessageBatchRequestEntry{
-		{Id: aws.String("a"), ReceiptHandle: got.Messages[0].ReceiptHandle}, {Id: aws.String("b"), ReceiptHandle: aws.String("bad")},
-	}})
-	if err != nil || len(deleted.Successful) != 1 || len(deleted.Failed) != 1 || aws.ToString(deleted.Failed[0].Id) != "b" {
+	deleted, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: created.QueueUrl,
+		Entries: []types.DeleteMessageBatchRequestEntry{
+			{Id: aws.String("a"), ReceiptHandle: got.Messages[0].ReceiptHandle},
+			{Id: aws.String("b"), ReceiptHandle: aws.String("bad")},
+		}})
+	if err != nil || len(deleted.Successful) != 1 || len(deleted.Failed) != 1 ||
+		aws.ToString(deleted.Failed[0].Id) != "b" {
 		t.Errorf("got %+v, %v", deleted, err)
 	}
 	if n := q.a.SQS.Len("other"); n != 1 {

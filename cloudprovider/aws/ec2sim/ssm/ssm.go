@@ -1,5 +1,5 @@
-// Package ssm is the parameter store of the simulated cloud, as far as somebody reads from it: the public parameters that
-// name the newest images, and those that a test puts in.
+// Package ssm is the parameter store of the simulated cloud, as far as somebody reads from it: the public parameters
+// that name the newest images, and those that a test puts in.
 package ssm
 
 import (
@@ -69,7 +69,8 @@ func (s *Service) answer(name string, p parameter) answer {
 	// Public parameters belong to no account.
 	return answer{
 		ARN:  fmt.Sprintf("arn:aws:ssm:%s::parameter/%s", s.region, strings.TrimPrefix(name, "/")),
-		Name: name, Value: p.value, Version: p.version, Type: "String", DataType: "text", LastModifiedDate: protocol.Time(p.modified),
+		Name: name, Value: p.value, Version: p.version, Type: "String", DataType: "text",
+		LastModifiedDate: protocol.Time(p.modified),
 	}
 }
 
@@ -79,7 +80,8 @@ type getOut struct{ Parameter answer }
 
 func (s *Service) get(_ *wire.Call, in getIn) (*getOut, *wire.Error) {
 	if in.Name == "" {
-		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '' at 'name' failed to satisfy constraint: Member must have length greater than or equal to 1")
+		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '' at 'name' failed to "+
+			"satisfy constraint: Member must have length greater than or equal to 1")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +104,8 @@ const maxNames = 10
 
 func (s *Service) getMany(_ *wire.Call, in getManyIn) (*getManyOut, *wire.Error) {
 	if len(in.Names) == 0 || len(in.Names) > maxNames {
-		return nil, wire.Errorf("ValidationException", "1 validation error detected: 'names' must have between 1 and %d members", maxNames)
+		return nil, wire.Errorf("ValidationException", "1 validation error detected: 'names' must have between 1 and "+
+			"%d members", maxNames)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,10 +134,12 @@ type byPathOut struct {
 
 func (s *Service) getByPath(_ *wire.Call, in byPathIn) (*byPathOut, *wire.Error) {
 	if !strings.HasPrefix(in.Path, "/") {
-		return nil, wire.Errorf("ValidationException", "The parameter doesn't meet the parameter name requirements. The parameter name must begin with a forward slash \"/\".")
+		return nil, wire.Errorf("ValidationException", "The parameter doesn't meet the parameter name requirements. "+
+			"The parameter name must begin with a forward slash \"/\".")
 	}
 	if in.MaxResults < 0 || in.MaxResults > maxNames {
-		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: Member must have value less than or equal to %d", in.MaxResults, maxNames)
+		return nil, wire.Errorf("ValidationException", "1 validation error detected: Value '%d' at 'maxResults' "+
+			"failed to satisfy constraint: Member must have value less than or equal to %d", in.MaxResults, maxNames)
 	}
 	if in.MaxResults == 0 {
 		in.MaxResults = maxNames

@@ -24,14 +24,16 @@ func TestGetParameter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := out.Parameter; aws.ToString(p.Value) != "second" || p.Version != 2 || p.LastModifiedDate == nil || aws.ToString(p.Name) != "/mine/one" {
+	if p := out.Parameter; aws.ToString(p.Value) != "second" || p.Version != 2 || p.LastModifiedDate == nil ||
+		aws.ToString(p.Name) != "/mine/one" {
 		t.Errorf("got %+v", p)
 	}
 	_, err = client.GetParameter(context.Background(), &ssm.GetParameterInput{Name: aws.String("/mine/none")})
 	if missing := (*types.ParameterNotFound)(nil); !errors.As(err, &missing) {
 		t.Errorf("a parameter that is not there gives %v", err)
 	}
-	many, err := client.GetParameters(context.Background(), &ssm.GetParametersInput{Names: []string{"/mine/one", "/mine/none"}})
+	many, err := client.GetParameters(context.Background(), &ssm.GetParametersInput{Names: []string{"/mine/one",
+		"/mine/none"}})
 	if err != nil || len(many.Parameters) != 1 || len(many.InvalidParameters) != 1 {
 		t.Errorf("got %+v, %v", many, err)
 	}
@@ -47,7 +49,8 @@ func TestGetParametersByPathPages(t *testing.T) {
 	a.SSM.Put("/treehouse", "x")
 	for recursive, want := range map[bool]int{false: 23, true: 24} {
 		pages, got := 0, 0
-		p := ssm.NewGetParametersByPathPaginator(client, &ssm.GetParametersByPathInput{Path: aws.String("/tree"), Recursive: aws.Bool(recursive)})
+		p := ssm.NewGetParametersByPathPaginator(client, &ssm.GetParametersByPathInput{Path: aws.String("/tree"),
+			Recursive: aws.Bool(recursive)})
 		for p.HasMorePages() {
 			out, err := p.NextPage(context.Background())
 			if err != nil {
@@ -60,7 +63,8 @@ func TestGetParametersByPathPages(t *testing.T) {
 			t.Errorf("recursive=%v: %d parameters on %d pages, want %d on 3", recursive, got, pages, want)
 		}
 	}
-	_, err := client.GetParametersByPath(context.Background(), &ssm.GetParametersByPathInput{Path: aws.String("/tree"), NextToken: aws.String("!")})
+	_, err := client.GetParametersByPath(context.Background(), &ssm.GetParametersByPathInput{Path: aws.String("/tree"),
+		NextToken: aws.String("!")})
 	if api := smithy.APIError(nil); !errors.As(err, &api) || api.ErrorCode() != "InvalidNextToken" {
 		t.Errorf("a made-up token gives %v", err)
 	}

@@ -37,11 +37,12 @@ type Service struct {
 // New makes the service.
 func New(opts Options) *Service {
 	s := &Service{opts: opts}
-	s.Query = protocol.Query{Service: "sts", Namespace: "https://sts.amazonaws.com/doc/2011-06-15/", Ops: map[string]protocol.FormOp{
-		"GetCallerIdentity":         s.whoAmI,
-		"AssumeRole":                s.assume,
-		"AssumeRoleWithWebIdentity": s.assumeWithToken,
-	}}
+	s.Query = protocol.Query{Service: "sts", Namespace: "https://sts.amazonaws.com/doc/2011-06-15/",
+		Ops: map[string]protocol.FormOp{
+			"GetCallerIdentity":         s.whoAmI,
+			"AssumeRole":                s.assume,
+			"AssumeRoleWithWebIdentity": s.assumeWithToken,
+		}}
 	return s
 }
 
@@ -99,7 +100,8 @@ type claims struct {
 	Expires int64  `json:"exp"`
 }
 
-// readToken reads a service account's token. Its signature is not checked: the simulator does not know the cluster's keys.
+// readToken reads a service account's token. Its signature is not checked: the simulator does not know the cluster's
+// keys.
 func (s *Service) readToken(token string) (claims, *wire.Error) {
 	parts := strings.Split(token, ".")
 	var read claims
@@ -111,10 +113,12 @@ func (s *Service) readToken(token string) (claims, *wire.Error) {
 		}
 	}
 	if len(parts) != 3 || err != nil {
-		return claims{}, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+		return claims{}, wire.Errorf("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see "+
+			"this error if you sent an Access Token)")
 	}
 	if now := s.opts.Clock.Now(); read.Expires != 0 && !now.Before(time.Unix(read.Expires, 0)) {
-		return claims{}, wire.Errorf("ExpiredTokenException", "Token expired: current date/time %d must be before the expiration date/time %d", now.Unix(), read.Expires)
+		return claims{}, wire.Errorf("ExpiredTokenException", "Token expired: current date/time %d must be before "+
+			"the expiration date/time %d", now.Unix(), read.Expires)
 	}
 	return read, nil
 }
@@ -130,7 +134,8 @@ func (s *Service) issue(c *wire.Call, form url.Values) (*assumedOut, *wire.Error
 		return nil, err
 	}
 	if s.opts.Role != nil && !s.opts.Role(role) {
-		return nil, &wire.Error{Code: "AccessDenied", Status: http.StatusForbidden, Message: "Not authorized to perform sts:" + c.Action}
+		return nil, &wire.Error{Code: "AccessDenied", Status: http.StatusForbidden, Message: "Not authorized to " +
+			"perform sts:" + c.Action}
 	}
 	n := s.issued.Add(1)
 	name := role[strings.LastIndexByte(role, '/')+1:]
@@ -141,7 +146,8 @@ func (s *Service) issue(c *wire.Call, form url.Values) (*assumedOut, *wire.Error
 	}
 	s.opts.Keys.Put(key)
 	out := &assumedOut{Credentials: credentialsOut{
-		AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.Token, Expiration: key.Expires.UTC().Format(time.RFC3339),
+		AccessKeyID: key.ID, SecretAccessKey: key.Secret, SessionToken: key.Token,
+		Expiration: key.Expires.UTC().Format(time.RFC3339),
 	}}
 	out.AssumedRoleUser.AssumedRoleID = "AROA" + strings.ToUpper(name) + ":" + session
 	out.AssumedRoleUser.ARN = key.ARN
@@ -155,7 +161,8 @@ func lifetime(text string) (time.Duration, *wire.Error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 900 || n > 43200 {
-		return 0, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'durationSeconds' failed to satisfy constraint: Member must have value between 900 and 43200", text)
+		return 0, wire.Errorf("ValidationError", "1 validation error detected: Value '%s' at 'durationSeconds' "+
+			"failed to satisfy constraint: Member must have value between 900 and 43200", text)
 	}
 	return time.Duration(n) * time.Second, nil
 }

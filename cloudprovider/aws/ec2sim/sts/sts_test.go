@@ -48,7 +48,8 @@ func jwt(expires time.Time) token {
 func withToken(a *account.Account, config aws.Config, role string, t token) aws.Config {
 	unsigned := config.Copy()
 	unsigned.Credentials = aws.AnonymousCredentials{}
-	config.Credentials = aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(unsigned), role, t))
+	config.Credentials = aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(unsigned), role,
+		t))
 	return config
 }
 
@@ -61,7 +62,8 @@ func TestWebIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(aws.ToString(who.Arn), "arn:aws:sts::123456789012:assumed-role/lab-karpenter/") || aws.ToString(who.Account) != "123456789012" {
+	if !strings.HasPrefix(aws.ToString(who.Arn), "arn:aws:sts::123456789012:assumed-role/lab-karpenter/") ||
+		aws.ToString(who.Account) != "123456789012" {
 		t.Errorf("the caller is %s of %s", aws.ToString(who.Arn), aws.ToString(who.Account))
 	}
 	if _, err := ec2.NewFromConfig(mine).DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{}); err != nil {
@@ -85,13 +87,15 @@ func TestWebIdentityRefused(t *testing.T) {
 		token token
 		code  string
 	}{
-		"no such role":           {"arn:aws:iam::123456789012:role/nobody", jwt(time.Now().Add(time.Hour)), "AccessDenied"},
+		"no such role": {"arn:aws:iam::123456789012:role/nobody", jwt(time.Now().Add(time.Hour)),
+			"AccessDenied"},
 		"an expired token":       {a.ControllerRole(), jwt(time.Now().Add(-time.Hour)), "ExpiredTokenException"},
 		"something else":         {a.ControllerRole(), "not-a-token", "InvalidIdentityToken"},
 		"three parts of nothing": {a.ControllerRole(), "a.b.c", "InvalidIdentityToken"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := sts.NewFromConfig(withToken(a, config, c.role, c.token)).GetCallerIdentity(context.Background(), &sts.GetCallerIdentityInput{})
+			_, err := sts.NewFromConfig(withToken(a, config, c.role, c.token)).GetCallerIdentity(context.Background(),
+				&sts.GetCallerIdentityInput{})
 			if code(err) != c.code {
 				t.Errorf("got %v, want %s", err, c.code)
 			}
@@ -128,7 +132,8 @@ func TestEveryServiceRefusesBadCredentials(t *testing.T) {
 			return err
 		}},
 		{"pricing", "UnrecognizedClientException", "InvalidSignatureException", func(c aws.Config) error {
-			_, err := pricing.NewFromConfig(c).GetProducts(ctx, &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
+			_, err := pricing.NewFromConfig(c).GetProducts(ctx,
+				&pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2")})
 			return err
 		}},
 		{"eks", "UnrecognizedClientException", "InvalidSignatureException", func(c aws.Config) error {
@@ -137,7 +142,8 @@ func TestEveryServiceRefusesBadCredentials(t *testing.T) {
 		}},
 	} {
 		t.Run(service.name, func(t *testing.T) {
-			for id, want := range map[string]string{"AKIANOBODY": service.stranger, "AKIASIMULATED0000000": service.wrongSign} {
+			for id, want := range map[string]string{"AKIANOBODY": service.stranger,
+				"AKIASIMULATED0000000": service.wrongSign} {
 				with := config.Copy()
 				with.Credentials = credentials.NewStaticCredentialsProvider(id, "guess", "")
 				if err := service.call(with); code(err) != want {

@@ -1,6 +1,6 @@
-// Package wire is what the services of the simulated cloud share: the shape of one call as it came off the wire, the error that
-// every service can answer with, and the interfaces by which a service and a gate plug into the server. It knows no service
-// and no protocol.
+// Package wire is what the services of the simulated cloud share: the shape of one call as it came off the wire, the
+// error that every service can answer with, and the interfaces by which a service and a gate plug into the server. It
+// knows no service and no protocol.
 package wire
 
 import (
@@ -68,8 +68,8 @@ type Service interface {
 	Fail(w http.ResponseWriter, c *Call, e *Error)
 }
 
-// Gate is something that a call must pass before its service: the signature, a permission, a fault that somebody asked for.
-// It may take its time.
+// Gate is something that a call must pass before its service: the signature, a permission, a fault that somebody asked
+// for. It may take its time.
 type Gate interface {
 	Pass(c *Call) *Error
 }
@@ -90,8 +90,9 @@ func Denied(c *Call) *Error {
 		code = "AccessDenied"
 	}
 	return &Error{
-		Code:    code,
-		Message: fmt.Sprintf("You are not authorized to perform this operation. User with access key %s has no policy that allows %s:%s.", c.AccessKey, c.Service, c.Action),
-		Status:  http.StatusForbidden,
+		Code: code,
+		Message: fmt.Sprintf("You are not authorized to perform this operation. User with access key %s has no "+
+			"policy that allows %s:%s.", c.AccessKey, c.Service, c.Action),
+		Status: http.StatusForbidden,
 	}
 }

@@ -1,5 +1,5 @@
-// Package zonalshift is the part of the simulated cloud that moves traffic away from a zone: Application Recovery Controller. It
-// shows the shifts of the clusters that take part.
+// Package zonalshift is the part of the simulated cloud that moves traffic away from a zone: Application Recovery
+// Controller. It shows the shifts of the clusters that take part.
 package zonalshift
 
 import (
@@ -55,8 +55,8 @@ func (s *Service) Manage(name, arn string) {
 	s.resources[arn] = &resource{name: name, arn: arn}
 }
 
-// Shift moves the traffic of all resources away from a zone (by id) for a while. An automatic shift is one that AWS begins and
-// ends as it sees fit.
+// Shift moves the traffic of all resources away from a zone (by id) for a while. An automatic shift is one that AWS
+// begins and ends as it sees fit.
 func (s *Service) Shift(zoneID string, life time.Duration, auto bool) error {
 	if !slices.Contains(s.zoneIDs, zoneID) {
 		return fmt.Errorf("shifting away from %q: the region's zones are %v", zoneID, s.zoneIDs)
@@ -66,7 +66,8 @@ func (s *Service) Shift(zoneID string, life time.Duration, auto bool) error {
 	now := s.clock.Now()
 	for _, r := range s.resources {
 		s.serial++
-		r.shifts = append(r.shifts, shift{id: fmt.Sprintf("00000000-0000-4000-9000-%012d", s.serial), zone: zoneID, auto: auto, from: now, to: now.Add(life)})
+		r.shifts = append(r.shifts, shift{id: fmt.Sprintf("00000000-0000-4000-9000-%012d", s.serial), zone: zoneID,
+			auto: auto, from: now, to: now.Add(life)})
 	}
 	return nil
 }
@@ -121,7 +122,8 @@ func (s *Service) show(r *resource) resourceOut {
 	now := s.clock.Now()
 	r.shifts = slices.DeleteFunc(r.shifts, func(one shift) bool { return !now.Before(one.to) })
 	out := resourceOut{
-		ARN: r.arn, Name: r.name, Weights: map[string]float64{}, Shifts: []shiftOut{}, Autos: []autoOut{}, Auto: "ENABLED",
+		ARN: r.arn, Name: r.name, Weights: map[string]float64{}, Shifts: []shiftOut{}, Autos: []autoOut{},
+		Auto: "ENABLED",
 	}
 	for _, id := range s.zoneIDs {
 		out.Weights[id] = 1
@@ -139,7 +141,8 @@ func (s *Service) show(r *resource) resourceOut {
 			continue
 		}
 		out.Shifts = append(out.Shifts, shiftOut{
-			ID: one.id, Resource: r.arn, AwayFrom: one.zone, Start: protocol.Time(one.from), Expiry: protocol.Time(one.to), Status: status,
+			ID: one.id, Resource: r.arn, AwayFrom: one.zone, Start: protocol.Time(one.from),
+			Expiry: protocol.Time(one.to), Status: status,
 			Comment: "asked for at the simulator's control endpoint",
 		})
 	}

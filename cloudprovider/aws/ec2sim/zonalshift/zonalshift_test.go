@@ -21,7 +21,8 @@ func TestShifts(t *testing.T) {
 	client := arczonalshift.NewFromConfig(config)
 	get := func() *arczonalshift.GetManagedResourceOutput {
 		t.Helper()
-		out, err := client.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(a.EKS.ARN(a.Cluster))})
+		out, err := client.GetManagedResource(ctx,
+			&arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(a.EKS.ARN(a.Cluster))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,21 +38,25 @@ func TestShifts(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := get()
-	if len(out.ZonalShifts) != 1 || aws.ToString(out.ZonalShifts[0].AwayFrom) != "usw2-az1" || out.ZonalShifts[0].AppliedStatus != types.AppliedStatusApplied || out.AppliedWeights["usw2-az1"] != 0 {
+	if len(out.ZonalShifts) != 1 || aws.ToString(out.ZonalShifts[0].AwayFrom) != "usw2-az1" ||
+		out.ZonalShifts[0].AppliedStatus != types.AppliedStatusApplied || out.AppliedWeights["usw2-az1"] != 0 {
 		t.Errorf("during a shift there is %+v", out)
 	}
 	if err := a.Shifts.Shift("usw2-az2", time.Hour, true); err != nil {
 		t.Fatal(err)
 	}
-	if out := get(); len(out.Autoshifts) != 1 || out.Autoshifts[0].AppliedStatus != types.AutoshiftAppliedStatusNotApplied {
+	if out := get(); len(out.Autoshifts) != 1 ||
+		out.Autoshifts[0].AppliedStatus != types.AutoshiftAppliedStatusNotApplied {
 		t.Errorf("an automatic shift beside one that was asked for is %+v", out.Autoshifts)
 	}
 	list, err := client.ListManagedResources(ctx, &arczonalshift.ListManagedResourcesInput{})
-	if err != nil || len(list.Items) != 1 || len(list.Items[0].AvailabilityZones) != 3 || len(list.Items[0].ZonalShifts) != 1 {
+	if err != nil || len(list.Items) != 1 || len(list.Items[0].AvailabilityZones) != 3 ||
+		len(list.Items[0].ZonalShifts) != 1 {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
 	a.Shifts.Cancel("usw2-az1")
-	if out := get(); len(out.ZonalShifts) != 0 || out.AppliedWeights["usw2-az1"] != 1 || out.AppliedWeights["usw2-az2"] != 0 {
+	if out := get(); len(out.ZonalShifts) != 0 || out.AppliedWeights["usw2-az1"] != 1 ||
+		out.AppliedWeights["usw2-az2"] != 0 {
 		t.Errorf("after the shift was cancelled there is %+v", out)
 	}
 	clock.Advance(time.Hour)

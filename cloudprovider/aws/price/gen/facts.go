@@ -131,13 +131,15 @@ func (t *ec2Type) row() []string {
 		positive(devices), model, positive(memory),
 		positive(fpgas),
 		t.EbsInfo.EbsOptimizedSupport,
-		positive(e.BaselineBandwidthInMbps), positive(e.BaselineIops), positive(e.MaximumBandwidthInMbps), positive(e.MaximumIops),
+		positive(e.BaselineBandwidthInMbps), positive(e.BaselineIops), positive(e.MaximumBandwidthInMbps),
+		positive(e.MaximumIops),
 		disks, diskGB, diskKind,
 		positive(t.NetworkInfo.MaximumNetworkInterfaces), positive(t.NetworkInfo.Ipv4AddressesPerInterface),
 	}
 }
 
-// cards writes baseline and peak in Gbit/s and the number of interfaces of each card; equal neighbours as one, with how many.
+// cards writes baseline and peak in Gbit/s and the number of interfaces of each card; equal neighbours as one, with how
+// many.
 func (t *ec2Type) cards() string {
 	var out []string
 	cards := t.NetworkInfo.NetworkCards
@@ -147,7 +149,8 @@ func (t *ec2Type) cards() string {
 			n++
 		}
 		c := cards[i]
-		out = append(out, fmt.Sprintf("%s/%s/%dx%d", decimal(c.BaselineBandwidthInGbps), decimal(c.PeakBandwidthInGbps), c.MaximumNetworkInterfaces, n))
+		out = append(out, fmt.Sprintf("%s/%s/%dx%d", decimal(c.BaselineBandwidthInGbps), decimal(c.PeakBandwidthInGbps),
+			c.MaximumNetworkInterfaces, n))
 		i += n
 	}
 	return strings.Join(out, " ")
@@ -167,8 +170,8 @@ func (t *ec2Type) disks() (count, gb, kind string) {
 	return strconv.Itoa(d.Count), strconv.Itoa(d.SizeInGB), kind
 }
 
-// devices are the accelerators of the type, if it has some, with the memory of all together. One that is a part of a GPU
-// counts as one.
+// devices are the accelerators of the type, if it has some, with the memory of all together. One that is a part of a
+// GPU counts as one.
 func (t *ec2Type) devices() (count int, model string, memoryMiB int) {
 	for _, d := range t.GpuInfo.Gpus {
 		n := max(d.Count, d.LogicalGpuCount)
@@ -192,7 +195,8 @@ func readFacts(path string) (map[string][]string, error) {
 		return nil, fmt.Errorf("reading the facts in %s: %w", path, err)
 	}
 	if len(rows) < 2 || !slices.Equal(rows[0], factColumns()) {
-		return nil, fmt.Errorf("%s has other columns than %s; write it anew with -import", path, strings.Join(factColumns(), ","))
+		return nil, fmt.Errorf("%s has other columns than %s; write it anew with -import", path,
+			strings.Join(factColumns(), ","))
 	}
 	out := map[string][]string{}
 	for _, row := range rows[1:] {

@@ -102,7 +102,8 @@ func TestGenerate(t *testing.T) {
 	want := []string{
 		"@cn-north-1 2024-11-06", "c4.large,0.7,",
 		"@eu-west-1 2025-05-28", "c4.large,0.1,", "m5.large,0.107,",
-		"@us-west-2 2026-07-06", "g5.xlarge,1.006,", "gone.large,0.2,", "m5.large,0.09,0.0366 0.0472", "m5.metal,4.608,", "m9g.large,0.1,", "",
+		"@us-west-2 2026-07-06", "g5.xlarge,1.006,", "gone.large,0.2,", "m5.large,0.09,0.0366 0.0472",
+		"m5.metal,4.608,", "m9g.large,0.1,", "",
 	}
 	if want := strings.Join(want, "\n"); body != want {
 		t.Errorf("prices\n got %q\nwant %q", body, want)
@@ -110,8 +111,10 @@ func TestGenerate(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(types), "\n")
 	want = []string{
 		strings.Join(columns(), ","),
-		"g5.xlarge,4,16384,x86_64,,,AMD,amd-sev-snp,3300,3 Gigabit,2/2/4x2,,1,1,NVIDIA A10G,24576,,default,700,3000,3500,15000,1,250,ssd-nvme,8,15,usw2=1",
-		"m5.large,2,8192,x86_64,,,Intel Xeon,,3100,Up to 10 Gigabit,,1,1,,,,,,650,3600,4750,18750,,,,3,10,euw1=2 usw2=13",
+		"g5.xlarge,4,16384,x86_64,,,AMD,amd-sev-snp,3300,3 Gigabit,2/2/4x2,,1,1,NVIDIA " +
+			"A10G,24576,,default,700,3000,3500,15000,1,250,ssd-nvme,8,15,usw2=1",
+		"m5.large,2,8192,x86_64,,,Intel Xeon,,3100,Up to 10 Gigabit,,1,1,,,,,,650,3600,4750,18750,,,,3,10,euw1=2 " +
+			"usw2=13",
 		"m9g.large,2,8192,arm64,,,AWS,,2800,Up to 15 Gigabit,1.25/15/3x1,1,,,,,,,,,,,,,,3,10,",
 	}
 	if len(lines) != len(want) {

@@ -27,9 +27,11 @@ func main() {
 	flag.StringVar(&o.types, "types", "", "instance types to write (required)")
 	flag.StringVar(&o.data, "data", "", "instances.json to read; by default the one in the pinned module "+sourceModule)
 	flag.StringVar(&o.date, "date", "", "with -data: the day that the data was taken, such as 2025-05-28")
-	flag.StringVar(&o.newer, "newer", "", "folder of newer on-demand prices; by default the one in the pinned module "+newerModule)
+	flag.StringVar(&o.newer, "newer", "", "folder of newer on-demand prices; by default the one in the pinned module "+
+		newerModule)
 	flag.StringVar(&o.facts, "facts", factsFile, "what EC2 says of its instance types")
-	flag.StringVar(&o.from, "import", "", "only write -facts, from this answer of DescribeInstanceTypes (an object by type, .json.gz)")
+	flag.StringVar(&o.from, "import", "", "only write -facts, from this answer of DescribeInstanceTypes (an object "+
+		"by type, .json.gz)")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)

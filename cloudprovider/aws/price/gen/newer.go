@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// The newer on-demand prices: tables in the source of a module that its authors make from the Pricing API. They are read as
-// data, from the syntax tree; nothing of the module is compiled or linked. The sum is what go.sum would hold, were the
-// module required: it is checked here instead, so that its hundreds of dependencies stay out of this module.
+// The newer on-demand prices: tables in the source of a module that its authors make from the Pricing API. They are
+// read as data, from the syntax tree; nothing of the module is compiled or linked. The sum is what go.sum would hold,
+// were the module required: it is checked here instead, so that its hundreds of dependencies stay out of this module.
 const (
 	newerModule = "github.com/aws/karpenter-provider-aws@v1.14.1"
 	newerSum    = "h1:WGtIQTQcxpElYMdWfWuPwaF2+9muR+hYhPZsTtoY8Gs="
@@ -132,8 +132,8 @@ func unquoted(e ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// bareMetal tells a type that is a whole machine. Of these the newer tables have the price of the dedicated tenancy, a tenth
-// above what an instance of the default tenancy pays.
+// bareMetal tells a type that is a whole machine. Of these the newer tables have the price of the dedicated tenancy, a
+// tenth above what an instance of the default tenancy pays.
 func bareMetal(name string) bool {
 	_, size, _ := strings.Cut(name, ".")
 	return strings.HasPrefix(size, "metal")

@@ -13,13 +13,14 @@ import (
 // quote is what a place asks for a type: on demand, and on spot in the zones that the source saw. Dollars per hour.
 type quote struct{ onDemand, spot string }
 
-// writePrices writes the price table and returns how many prices of a type in a place it has. A line "@place day" begins
-// the prices of a region or a Local Zone as of that day; each line below is a type, its on-demand price for Linux, and the
-// spot prices that the source saw in the place's zones (it does not say which zone has which).
+// writePrices writes the price table and returns how many prices of a type in a place it has. A line "@place day"
+// begins the prices of a region or a Local Zone as of that day; each line below is a type, its on-demand price for
+// Linux, and the spot prices that the source saw in the place's zones (it does not say which zone has which).
 func writePrices(w io.Writer, s *source) (int, error) {
 	places, known := placesOf(s)
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "# EC2 prices for Linux, from %s and %s. Made by go generate; do not edit.\n", sourceModule, newerModule)
+	fmt.Fprintf(out, "# EC2 prices for Linux, from %s and %s. Made by go generate; do not edit.\n", sourceModule,
+		newerModule)
 	n := 0
 	for _, place := range slices.Sorted(maps.Keys(places)) {
 		date := s.date
@@ -39,8 +40,8 @@ func writePrices(w io.Writer, s *source) (int, error) {
 	return n, out.Flush()
 }
 
-// placesOf puts the prices of both sources together: the newer on-demand price holds, except of bare metal. known are the
-// places of the first source.
+// placesOf puts the prices of both sources together: the newer on-demand price holds, except of bare metal. known are
+// the places of the first source.
 func placesOf(s *source) (places map[string]map[string]quote, known map[string]bool) {
 	places, known = map[string]map[string]quote{}, map[string]bool{}
 	put := func(place, name string, q quote) {

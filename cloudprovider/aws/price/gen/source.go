@@ -11,8 +11,8 @@ import (
 
 const sourceModule = "github.com/LeanerCloud/ec2-instances-info"
 
-// source is the data that everything is made from: every region's zones and prices on one day, and what is newer than that
-// of some places' prices and of the types themselves.
+// source is the data that everything is made from: every region's zones and prices on one day, and what is newer than
+// that of some places' prices and of the types themselves.
 type source struct {
 	instances []instance
 	date      string

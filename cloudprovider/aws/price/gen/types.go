@@ -13,7 +13,8 @@ import (
 
 // factColumns are what EC2 says of a type.
 func factColumns() []string {
-	return []string{"name", "vcpu", "memory_mib", "arch", "previous", "pv", "processor", "features", "clock_mhz", "network", "cards", "ipv6",
+	return []string{"name", "vcpu", "memory_mib", "arch", "previous", "pv", "processor", "features", "clock_mhz",
+		"network", "cards", "ipv6",
 		"placement", "gpus", "gpu_model", "gpu_memory_mib", "fpgas", "ebs", "ebs_mbps", "ebs_iops", "ebs_max_mbps",
 		"ebs_max_iops", "disks", "disk_gb", "disk_kind", "max_enis", "ips_per_eni"}
 }
@@ -21,9 +22,9 @@ func factColumns() []string {
 // columns of the file; package ec2sim/catalog and the generator of kwok/catalog read it by these names.
 func columns() []string { return append(factColumns(), "zones") }
 
-// writeTypes writes every type that is sold in some zone, sorted by name, and returns their number. What EC2 itself said is
-// taken before what the older source says of the same type; the zones only the older source knows. It derives nothing:
-// the rules for what the sources lack are in package ec2sim/catalog, where they are tested.
+// writeTypes writes every type that is sold in some zone, sorted by name, and returns their number. What EC2 itself
+// said is taken before what the older source says of the same type; the zones only the older source knows. It derives
+// nothing: the rules for what the sources lack are in package ec2sim/catalog, where they are tested.
 func writeTypes(w io.Writer, s *source) (int, error) {
 	rows, older := [][]string{}, map[string]string{}
 	for i := range s.instances {

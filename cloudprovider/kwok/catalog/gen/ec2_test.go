@@ -45,7 +45,8 @@ func TestWrite(t *testing.T) {
 	if spotLast != "0.0366 0.0472" && spotLast != "0.0472 0.0366" {
 		t.Errorf("spot prices %q, want each of the two in one zone", spotLast)
 	}
-	if _, err := write(&out, append(instances, instances[0])); err == nil || !strings.Contains(err.Error(), "m5.large appears twice") {
+	if _, err := write(&out, append(instances, instances[0])); err == nil || !strings.Contains(err.Error(),
+		"m5.large appears twice") {
 		t.Errorf("error %v for a type that is there twice", err)
 	}
 }
@@ -56,7 +57,8 @@ func TestNewer(t *testing.T) {
 	files := newerFiles{types: filepath.Join(dir, "types.csv"), prices: filepath.Join(dir, "prices.txt")}
 	types := "name,vcpu,memory_mib,arch,previous,gpus,gpu_model,disks,disk_gb,max_enis,ips_per_eni,zones\n" +
 		"m5.large,2,8192,x86_64,,,,,,3,10,usw2=13\nm9gd.large,2,8192,arm64,,,,1,118,3,10,\ng9.large,2,8192,x86_64,,1,NVIDIA X,,,3,10,\n"
-	prices := "# made\n@eu-west-1 2026-07-06\ng9.large,1,\n@us-east-1 2026-07-06\nm5.large,0.096,0.04\nm9gd.large,0.1,\n@us-west-2 2025-05-28\nm5.large,0.096,\n"
+	prices := "# made\n@eu-west-1 2026-07-06\ng9.large,1,\n@us-east-1 " +
+		"2026-07-06\nm5.large,0.096,0.04\nm9gd.large,0.1,\n@us-west-2 2025-05-28\nm5.large,0.096,\n"
 	for path, text := range map[string]string{files.types: types, files.prices: prices} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

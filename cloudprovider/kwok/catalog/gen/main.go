@@ -20,7 +20,8 @@ const sourceModule = "github.com/LeanerCloud/ec2-instances-info"
 func main() {
 	out := flag.String("out", "", "file to write (required)")
 	newer := newerFiles{}
-	flag.StringVar(&newer.types, "types", "", "instance types that are newer than the data, as cloudprovider/aws/price/gen writes them (required)")
+	flag.StringVar(&newer.types, "types", "", "instance types that are newer than the data, as "+
+		"cloudprovider/aws/price/gen writes them (required)")
 	flag.StringVar(&newer.prices, "prices", "", "their prices, by the same (required)")
 	data := flag.String("data", "", "instances.json to read; by default the one in the pinned module "+sourceModule)
 	flag.Parse()

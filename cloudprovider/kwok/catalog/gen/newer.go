@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// newerFiles are two files of the AWS provider, whose sources are newer than the data. Only types that the data does not know
-// are taken from them.
+// newerFiles are two files of the AWS provider, whose sources are newer than the data. Only types that the data does
+// not know are taken from them.
 type newerFiles struct{ types, prices string }
 
 const (
-	// newerRegion is where the newer prices are from. The region of the catalog asks the same there for every type of the data.
+	// newerRegion is where the newer prices are from. The region of the catalog asks the same there for every type of
+	// the data.
 	newerRegion = "us-east-1"
-	// newerZones are where a newer type is sold, and newerSpotShare what it costs on spot in proportion to on demand: the files
-	// say neither. Two of three types of the data are in all four zones.
+	// newerZones are where a newer type is sold, and newerSpotShare what it costs on spot in proportion to on demand:
+	// the files say neither. Two of three types of the data are in all four zones.
 	newerZones     = "1234"
 	newerSpotShare = 0.4
 )
@@ -38,7 +39,8 @@ func (f newerFiles) read() ([]instance, error) {
 	defer file.Close()
 	rows, err := csv.NewReader(file).ReadAll()
 	if err != nil || len(rows) == 0 {
-		return nil, fmt.Errorf("%s is not a list of types (%v); run go generate ./cloudprovider/aws/price", f.types, err)
+		return nil, fmt.Errorf("%s is not a list of types (%v); run go generate ./cloudprovider/aws/price",
+			f.types, err)
 	}
 	index := map[string]int{}
 	for i, column := range rows[0] {
@@ -90,11 +92,13 @@ func newerInstance(cell func(string) string, onDemand string) (instance, error) 
 		return instance{}, err
 	}
 	in := instance{
-		Name: cell("name"), VCPU: number("vcpu"), MemoryGiB: float64(number("memory_mib")) / 1024, Arch: strings.Fields(cell("arch")), Generation: "current",
+		Name: cell("name"), VCPU: number("vcpu"), MemoryGiB: float64(number("memory_mib")) / 1024,
+		Arch: strings.Fields(cell("arch")), Generation: "current",
 		GPU: float64(number("gpus")), GPUModel: cell("gpu_model"),
-		VPC:     &network{IPsPerENI: number("ips_per_eni"), MaxENIs: number("max_enis")},
-		Zones:   map[string][]string{},
-		Pricing: map[string]regionPrices{region: {Linux: &linuxPrices{OnDemand: onDemand, Spot: []string{strconv.FormatFloat(dollars*newerSpotShare, 'f', 5, 64)}}}},
+		VPC:   &network{IPsPerENI: number("ips_per_eni"), MaxENIs: number("max_enis")},
+		Zones: map[string][]string{},
+		Pricing: map[string]regionPrices{region: {Linux: &linuxPrices{OnDemand: onDemand,
+			Spot: []string{strconv.FormatFloat(dollars*newerSpotShare, 'f', 5, 64)}}}},
 	}
 	if cell("previous") != "" {
 		in.Generation = "previous"

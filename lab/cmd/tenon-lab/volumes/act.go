@@ -39,7 +39,8 @@ func (p *player) provision(ctx context.Context, namespace, name string) error {
 
 // zoneOf finds out where a claim's volume is to be; ready is false as long as
 // that is not known.
-func (p *player) zoneOf(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (zone string, ready bool, err error) {
+func (p *player) zoneOf(ctx context.Context, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (zone string, ready bool, err error) {
 	selected := claim.Annotations[rules.SelectedNode]
 	if selected == "" {
 		if rules.IsLate(class) {
@@ -69,8 +70,10 @@ func (p *player) zoneOf(ctx context.Context, claim *corev1.PersistentVolumeClaim
 
 // unselect asks kube-scheduler for another node: the one it chose is gone.
 func (p *player) unselect(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
-	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:null}}}`, claim.ResourceVersion, rules.SelectedNode)
-	_, err := p.api.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{%q:null}}}`, claim.ResourceVersion,
+		rules.SelectedNode)
+	_, err := p.api.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
 	return err
 }
 
@@ -84,7 +87,8 @@ func (p *player) release(ctx context.Context, name string) error {
 	if err != nil || !rules.IsOver(pv, list) {
 		return err
 	}
-	return p.api.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pv.UID}})
+	return p.api.CoreV1().PersistentVolumes().Delete(ctx, name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pv.UID}})
 }
 
 // attach brings an attachment one step further; the change leads here again.
@@ -101,7 +105,8 @@ func (p *player) attach(ctx context.Context, name string) error {
 	case rules.TakeHold:
 		return p.setFinalizers(ctx, a, append(slices.Clone(a.Finalizers), rules.Hold(a.Spec.Attacher)))
 	case rules.Attach:
-		_, err := p.api.StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"attached":true}}`), metav1.PatchOptions{}, "status")
+		_, err := p.api.StorageV1().VolumeAttachments().Patch(ctx, name, types.MergePatchType,
+			[]byte(`{"status":{"attached":true}}`), metav1.PatchOptions{}, "status")
 		return err
 	case rules.Detach:
 		return p.setFinalizers(ctx, a, rules.WithoutHold(a))
@@ -110,11 +115,13 @@ func (p *player) attach(ctx context.Context, name string) error {
 }
 
 func (p *player) setFinalizers(ctx context.Context, a *storagev1.VolumeAttachment, finalizers []string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": a.ResourceVersion, "finalizers": finalizers}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": a.ResourceVersion,
+		"finalizers": finalizers}})
 	if err != nil {
 		return fmt.Errorf("write the finalizers: %w", err)
 	}
-	_, err = p.api.StorageV1().VolumeAttachments().Patch(ctx, a.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = p.api.StorageV1().VolumeAttachments().Patch(ctx, a.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -129,7 +136,8 @@ func (p *player) describe(ctx context.Context, name string) error {
 	case err == nil && rules.IsOf(known, node):
 		return nil
 	case err == nil:
-		return p.api.StorageV1().CSINodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &known.UID}})
+		return p.api.StorageV1().CSINodes().Delete(ctx, name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &known.UID}})
 	case !apierrors.IsNotFound(err):
 		return err
 	}

@@ -108,16 +108,23 @@ func install(ctx context.Context, api kubernetes.Interface) error {
 // listen has every change of an object lead to a look at whatever it may set free.
 func (p *player) listen(factory informers.SharedInformerFactory) error {
 	core, storage := factory.Core().V1(), factory.Storage().V1()
-	p.claims, p.volumes, p.nodes = core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister(), core.Nodes().Lister()
-	p.classes, p.attachments, p.drivers = storage.StorageClasses().Lister(), storage.VolumeAttachments().Lister(), storage.CSINodes().Lister()
+	p.claims, p.volumes, p.nodes = core.PersistentVolumeClaims().Lister(), core.PersistentVolumes().Lister(),
+		core.Nodes().Lister()
+	p.classes, p.attachments, p.drivers = storage.StorageClasses().Lister(), storage.VolumeAttachments().Lister(),
+		storage.CSINodes().Lister()
 	for _, l := range []struct {
 		informer cache.SharedIndexInformer
 		heard    func(object metav1.Object)
 	}{
-		{core.PersistentVolumeClaims().Informer(), func(o metav1.Object) { p.queue.Add(key{claims, o.GetNamespace(), o.GetName()}) }},
+		{core.PersistentVolumeClaims().Informer(), func(o metav1.Object) {
+			p.queue.Add(key{claims, o.GetNamespace(), o.GetName()})
+		}},
 		{core.PersistentVolumes().Informer(), func(o metav1.Object) { p.queue.Add(key{volumes, "", o.GetName()}) }},
 		{storage.StorageClasses().Informer(), func(metav1.Object) { p.lookAtClaims() }},
-		{storage.VolumeAttachments().Informer(), func(o metav1.Object) { p.queue.Add(key{attachments, "", o.GetName()}); p.lookAtVolumes() }},
+		{storage.VolumeAttachments().Informer(), func(o metav1.Object) {
+			p.queue.Add(key{attachments, "", o.GetName()})
+			p.lookAtVolumes()
+		}},
 		{storage.CSINodes().Informer(), func(o metav1.Object) { p.queue.Add(key{nodes, "", o.GetName()}) }},
 	} {
 		if _, err := l.informer.AddEventHandler(handler(l.heard)); err != nil {
@@ -178,7 +185,8 @@ func (p *player) next(ctx context.Context) bool {
 		return true
 	}
 	if !apierrors.IsConflict(err) && ctx.Err() == nil {
-		fmt.Fprintf(os.Stderr, "%s volumes: %s %s: %v; trying again\n", time.Now().Format(time.RFC3339), k.kind, k.name, err)
+		fmt.Fprintf(os.Stderr, "%s volumes: %s %s: %v; trying again\n", time.Now().Format(time.RFC3339), k.kind,
+			k.name, err)
 	}
 	p.queue.AddRateLimited(k)
 	return true

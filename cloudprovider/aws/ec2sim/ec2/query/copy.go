@@ -2,9 +2,9 @@ package query
 
 import "reflect"
 
-// Fill sets what is not set in the structure that to points to from the members of the same name of the structure that from
-// points to. EC2 says the same things in several types (a launch template's request, its response, a run of instances); their
-// members have the same names.
+// Fill sets what is not set in the structure that to points to from the members of the same name of the structure that
+// from points to. EC2 says the same things in several types (a launch template's request, its response, a run of
+// instances); their members have the same names.
 func Fill(to, from any) {
 	fill(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
 }

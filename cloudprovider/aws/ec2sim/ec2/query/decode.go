@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Decode reads a form into the structure that input points to. Names that the structure has no member for are left alone,
-// as EC2 does.
+// Decode reads a form into the structure that input points to. Names that the structure has no member for are left
+// alone, as EC2 does.
 func (n *Names) Decode(form url.Values, input any) error {
 	return n.readStruct(tree(form), reflect.ValueOf(input).Elem())
 }

@@ -12,8 +12,8 @@ import (
 // namespace is EC2's, with the version of its API.
 const namespace = "http://ec2.amazonaws.com/doc/2016-11-15/"
 
-// Encode writes the response of an action. A member that is nil or empty is left out; a list that is empty but not nil is an
-// empty element.
+// Encode writes the response of an action. A member that is nil or empty is left out; a list that is empty but not nil
+// is an empty element.
 func (n *Names) Encode(action, requestID string, output any) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s<%sResponse xmlns=%q><requestId>%s</requestId>", xml.Header, action, namespace, requestID)

@@ -1,6 +1,7 @@
-// Package query reads and writes EC2's protocol: requests are forms with names such as Filter.1.Value.2, responses are XML.
-// It goes by the SDK's own types, so that every member that they have can be sent and read; what their member names don't
-// say is in names.txt. The SDK holds the other half of this protocol, and the tests hold the two against each other.
+// Package query reads and writes EC2's protocol: requests are forms with names such as Filter.1.Value.2, responses are
+// XML. It goes by the SDK's own types, so that every member that they have can be sent and read; what their member
+// names don't say is in names.txt. The SDK holds the other half of this protocol, and the tests hold the two against
+// each other.
 package query
 
 import (
@@ -39,7 +40,8 @@ func (n *Names) membersOf(t reflect.Type) []member {
 			continue
 		}
 		list = append(list, member{
-			index: i, request: n.request(t.Name(), field.Name), response: n.response(t.Name(), field.Name), element: n.element(t.Name(), field.Name),
+			index: i, request: n.request(t.Name(), field.Name), response: n.response(t.Name(), field.Name),
+			element: n.element(t.Name(), field.Name),
 		})
 	}
 	n.members.Store(t, list)

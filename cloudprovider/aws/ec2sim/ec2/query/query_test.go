@@ -69,11 +69,12 @@ func (a *answer) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.form, err = url.ParseQuery(string(sent))
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, err
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Request: r}, err
 }
 
-// TestProtocol holds every action's request and response against the SDK: what the SDK sends with every member set must be read
-// in full, and what is written with every member set must be read in full by the SDK.
+// TestProtocol holds every action's request and response against the SDK: what the SDK sends with every member set must
+// be read in full, and what is written with every member set must be read in full by the SDK.
 func TestProtocol(t *testing.T) {
 	names := query.NewNames()
 	for _, action := range ec2.New(cloud.New(cloud.Config{}), ec2.NoLimits()).Actions() {
@@ -145,7 +146,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestDecodeStopsAtGap(t *testing.T) {
 	var in sdk.DescribeSubnetsInput
-	form := url.Values{"SubnetId.1": {"subnet-a"}, "SubnetId.2": {"subnet-b"}, "SubnetId.4": {"subnet-d"}, "Nobody.Knows": {"this"}}
+	form := url.Values{"SubnetId.1": {"subnet-a"}, "SubnetId.2": {"subnet-b"}, "SubnetId.4": {"subnet-d"},
+		"Nobody.Knows": {"this"}}
 	if err := query.NewNames().Decode(form, &in); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,8 @@ spec:
 func launch(t *testing.T, a *account.Account, config aws.Config, count int32) {
 	t.Helper()
 	in := &ec2.RunInstancesInput{
-		InstanceType: "m5.large", MinCount: aws.Int32(count), MaxCount: aws.Int32(count), SubnetId: aws.String(a.Network.Private[0]),
+		InstanceType: "m5.large", MinCount: aws.Int32(count), MaxCount: aws.Int32(count),
+		SubnetId: aws.String(a.Network.Private[0]),
 		UserData: aws.String(base64.StdEncoding.EncodeToString([]byte(userData))),
 	}
 	for _, m := range a.World.Images() {
@@ -88,8 +89,10 @@ func TestMachinesBecomeNodesThatRunPods(t *testing.T) {
 	const count = 20
 	l := labtest.New(t)
 	c := l.Client(scheme.Scheme)
-	a, config := simtest.Start(t, account.Options{Timing: cloud.Timing{Boot: 100 * time.Millisecond, Shutdown: 100 * time.Millisecond}})
-	joiner := join.New(join.Options{World: a.World, API: c, Cluster: a.Cluster, Start: 100 * time.Millisecond, Kubelet: "v1.36.3", Log: t.Logf})
+	a, config := simtest.Start(t, account.Options{Timing: cloud.Timing{Boot: 100 * time.Millisecond,
+		Shutdown: 100 * time.Millisecond}})
+	joiner := join.New(join.Options{World: a.World, API: c, Cluster: a.Cluster, Start: 100 * time.Millisecond,
+		Kubelet: "v1.36.3", Log: t.Logf})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- joiner.Run(ctx) }()
@@ -127,7 +130,10 @@ func TestMachinesBecomeNodesThatRunPods(t *testing.T) {
 	if _, err := a.World.Terminate([]string{gone.ID}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the terminated machine's node is gone", func() bool { _, there := nodes(t, c)[gone.PrivateDNS]; return !there })
+	eventually(t, "the terminated machine's node is gone", func() bool {
+		_, there := nodes(t, c)[gone.PrivateDNS]
+		return !there
+	})
 	eventually(t, "the dead machine's kubelet is silent", func() bool {
 		n, there := nodes(t, c)[dead.PrivateDNS]
 		return there && n.Labels["kwok.x-k8s.io/node"] == ""
