@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"runtime"
 	"runtime/debug"
@@ -20,7 +21,7 @@ const ordinary = 2000
 // wanted are the flags of this package's tests.
 type wanted struct {
 	seed, from, seeds uint64
-	soak              bool
+	soak, digest      bool
 	adversary, tally  string
 	asked             map[string]bool // which of them were given
 }
@@ -28,12 +29,12 @@ type wanted struct {
 // flags reads the flags; they are registered by TestMain, which is the only place that may.
 func flags() wanted {
 	get := func(name string) uint64 { return flag.Lookup(name).Value.(flag.Getter).Get().(uint64) }
+	on := func(name string) bool { return flag.Lookup(name).Value.(flag.Getter).Get().(bool) }
 	text := func(name string) string { return flag.Lookup(name).Value.String() }
 	asked := make(map[string]bool)
 	flag.Visit(func(set *flag.Flag) { asked[set.Name] = true })
 	return wanted{asked: asked, seed: get("seed"), from: get("from"), seeds: get("seeds"),
-		soak:      flag.Lookup("soak").Value.(flag.Getter).Get().(bool),
-		adversary: text("adversary"), tally: text("tally")}
+		soak: on("soak"), digest: on("digest"), adversary: text("adversary"), tally: text("tally")}
 }
 
 func TestMain(m *testing.M) {
@@ -43,6 +44,7 @@ func TestMain(m *testing.M) {
 	flag.Bool("soak", false, "let TestSoak play seeds without end")
 	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come")
 	flag.String("tally", "", "the file that TestSoak adds its count to")
+	flag.Bool("digest", false, "let TestManySeeds log a digest of all histories: it stays the same while no decision changes")
 	debug.SetGCPercent(3200) // a run makes much garbage and keeps little
 	m.Run()
 }
@@ -75,16 +77,27 @@ func TestManySeeds(t *testing.T) {
 	count := newTally()
 	var at, failed atomic.Int64
 	at.Store(int64(f.from) - 1)
-	play(Options{Adversary: f.adversary}, func() (uint64, bool) {
+	var histories atomic.Uint64
+	playWith(func() (uint64, bool) {
 		seed := at.Add(1)
 		return uint64(seed), uint64(seed) < f.from+f.seeds && failed.Load() < 5
-	}, func(_ uint64, r Result) {
+	}, func(seed uint64) {
+		o := Options{Adversary: f.adversary}
+		history := fnv.New64a()
+		if f.digest {
+			o.Tell = func(line string) { fmt.Fprintln(history, seed, line) }
+		}
+		r := Run(seed, o)
+		histories.Add(history.Sum64())
 		count.add(r)
 		if r.Failure != nil {
 			failed.Add(1)
 			t.Error(r.Failure)
 		}
 	})
+	if f.digest {
+		t.Logf("digest %016x", histories.Load())
+	}
 	took := time.Since(began)
 	t.Logf("%d seeds in %s (%.0f a second), %s of virtual time, %d events", count.Seeds, took.Round(time.Millisecond),
 		float64(count.Seeds)/took.Seconds(), count.Time.Round(time.Second), count.Events)
