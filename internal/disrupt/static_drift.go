@@ -12,8 +12,18 @@ import (
 // staticReplacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by
 // one.
 func (ex *executor) staticReplacement(m *activeMove) *cluster.Claim {
-	for _, c := range ex.s.ClaimsOf(m.nodes[0].Claim.Pool) {
-		if c.Replaces == m.id && c.Deleting.IsZero() && ex.s.IsReplacement(c) {
+	return staticReplacement(ex.s, m.nodes[0].Claim.Pool, m.id)
+}
+
+// HasStaticReplacement reports whether the node is up that was made for a move of a static pool.
+func HasStaticReplacement(s *cluster.Snapshot, pool *cluster.Pool, move string) bool {
+	c := staticReplacement(s, pool.Name, move)
+	return c != nil && c.Is(cluster.Initialized)
+}
+
+func staticReplacement(s *cluster.Snapshot, pool, move string) *cluster.Claim {
+	for _, c := range s.ClaimsOf(pool) {
+		if c.Replaces == move && c.Deleting.IsZero() && s.IsReplacement(c) {
 			return c
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
-	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings,
+	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings, staticCapacity: p.staticCapacity,
 		boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom),
 		health: disrupt.NewNodeHealth(s, p.repair)}
 	lost := newDroppedCommands()
@@ -50,6 +50,8 @@ type checker struct {
 	*cluster.Snapshot
 	set         disrupt.Settings
 	eligibility *disrupt.Eligibility
+	// staticCapacity says that static pools are served.
+	staticCapacity bool
 	// health knows which nodes are beyond hope.
 	health *disrupt.NodeHealth
 	// boundNeeds is what pods need that the plan binds, by node.
@@ -104,7 +106,7 @@ func (ck *checker) nodeEligibility() *disrupt.Eligibility {
 }
 
 // departuresWithoutRoom finds the departures whose pods no longer have room elsewhere. What is unhealthy goes in any
-// case, and in a static pool each node goes for another.
+// case, and in a static pool each node goes for another, whatever runs there.
 func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 	parties := make(map[string][]string)
 	for _, c := range p.Commands {
@@ -112,7 +114,7 @@ func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 		if !ok || d.Departure == "" || d.Reason == command.Unhealthy {
 			continue
 		}
-		if pool := s.Pool(s.Claim(d.Claim).Pool); pool == nil || !pool.Static {
+		if pool := s.Pool(s.Claim(d.Claim).Pool); pool == nil || !pool.Static || !p.staticCapacity {
 			parties[d.Departure] = append(parties[d.Departure], d.Node)
 		}
 	}
@@ -166,7 +168,7 @@ func (ck *checker) stillHolds(c command.Command) bool {
 		return liveClaim(s, c.Claim) != nil && s.Node(c.Node) != nil
 	case command.DeleteClaim:
 		claim := liveClaim(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && ck.stillDue(c)
+		return claim != nil && claim.UID == c.UID && ck.stillDue(c) && ck.stillReplaced(c)
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
@@ -257,6 +259,16 @@ func (ck *checker) stillDue(c command.DeleteClaim) bool {
 		return n == nil || !n.Ready
 	}
 	return true
+}
+
+// stillReplaced reports whether what was made in place of a static pool's node is still up, if the node goes for that;
+// true for all others.
+func (ck *checker) stillReplaced(c command.DeleteClaim) bool {
+	pool := ck.Pool(ck.Claim(c.Claim).Pool)
+	if c.Departure == "" || pool == nil || !pool.Static || !ck.staticCapacity {
+		return true
+	}
+	return disrupt.HasStaticReplacement(ck.Snapshot, pool, c.Departure)
 }
 
 func stillEmpty(s *cluster.Snapshot, claim string) bool {

@@ -96,6 +96,10 @@ func TestSickNodesThatStillGo(t *testing.T) {
 			x.fenced(command.Unhealthy)
 			x.s.Nodes = x.s.Nodes[:1]
 		}, true},
+		{"delete: the pool is static, and nothing is in its place", end, func(x *scene, _ *disrupt.RepairSettings) {
+			x.fenced(command.Unhealthy)
+			x.pool.Static = true
+		}, false},
 	} {
 		s := newScene()
 		s.node.Ready = false
@@ -106,7 +110,7 @@ func TestSickNodesThatStillGo(t *testing.T) {
 		c := x.command(s.claim)
 		x.change(s, &set)
 		policy := defaultPolicy()
-		policy.Repair = set
+		policy.Repair, policy.StaticCapacity = set, true
 		p := plan.Make((&cluster.Snapshot{Now: s.s.Now, Names: &resource.Names{}}).Seal(), policy, nil, nil)
 		p.Commands = []command.Command{c}
 		if got := len(plan.Check(p, s.s.Seal()).Commands) == 1; got != x.want {
@@ -324,4 +328,76 @@ func TestOnePlanMakesOneTry(t *testing.T) {
 		"create/for-z"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+}
+
+// A node of a static pool goes for the one that was made in its place. If that is gone or no longer up when the plan is
+// checked, the node stays until there is another. Where static pools are not served, its pods need room like all
+// others.
+func TestNodesOfStaticPoolsGoForTheirReplacements(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		reason command.Reason
+		change func(x *scene, d *cluster.Claim)
+		want   bool
+	}{
+		{"interrupted, and it is up", command.Interrupted, func(*scene, *cluster.Claim) {}, true},
+		{"interrupted, and it has no room for the pods", command.Interrupted, func(x *scene, _ *cluster.Claim) {
+			x.s.Nodes[2].Allocatable = resource.Vector{}
+		}, true},
+		{"interrupted, and it is gone", command.Interrupted, func(x *scene, _ *cluster.Claim) {
+			x.s.Claims, x.s.Nodes = x.s.Claims[:1], x.s.Nodes[:2]
+		}, false},
+		{"interrupted, and it goes", command.Interrupted, func(x *scene, d *cluster.Claim) {
+			d.Deleting = x.s.Now
+		}, false},
+		{"interrupted, and it is not up", command.Interrupted, func(_ *scene, d *cluster.Claim) {
+			d.Conditions = d.Conditions[:2]
+		}, false},
+		{"interrupted, and it was made for another move", command.Interrupted, func(_ *scene, d *cluster.Claim) {
+			d.Replaces = "interrupted-other"
+		}, false},
+		{"interrupted, and it was made for an earlier try", command.Interrupted, func(x *scene, d *cluster.Claim) {
+			d.Created = x.s.Now.Add(-time.Hour)
+		}, false},
+		{"drifted, and it is up", command.Drifted, func(*scene, *cluster.Claim) {}, true},
+		{"drifted, and it is gone", command.Drifted, func(x *scene, _ *cluster.Claim) {
+			x.s.Claims, x.s.Nodes = x.s.Claims[:1], x.s.Nodes[:2]
+		}, false},
+	} {
+		s := newScene()
+		s.pool.Static = true
+		d := s.second()
+		s.s.Nodes[1].Allocatable = resource.Vector{}
+		s.fenced(x.reason)
+		d.Created, d.Replaces = s.s.Now.Add(-30*time.Second), s.claim.Move
+		if x.reason == command.Interrupted {
+			s.interrupt(2 * time.Minute)
+		}
+		x.change(s, d)
+		if got := s.goesFor(s.claim.Move, x.reason, true); got != x.want {
+			t.Errorf("%s: kept %t, want %t", x.name, got, x.want)
+		}
+	}
+	for _, room := range []bool{true, false} {
+		s := newScene()
+		s.pool.Static, s.node.Allocatable = true, resource.Vector{}
+		s.fenced(command.Interrupted)
+		s.interrupt(2 * time.Minute)
+		if !room {
+			s.s.Nodes[1].Allocatable = resource.Vector{}
+		}
+		if got := s.goesFor(s.claim.Move, command.Interrupted, false); got != room {
+			t.Errorf("static pools are not served, and there is room %t: kept %t", room, got)
+		}
+	}
+}
+
+// goesFor reports whether the claim is still deleted if the plan lets it go in the departure.
+func (x *scene) goesFor(departure string, reason command.Reason, static bool) bool {
+	policy := defaultPolicy()
+	policy.StaticCapacity = static
+	p := plan.Make((&cluster.Snapshot{Now: x.s.Now, Names: &resource.Names{}}).Seal(), policy, nil, nil)
+	p.Commands = []command.Command{command.DeleteClaim{Claim: "c", UID: "u", Node: "n", Reason: reason,
+		Departure: departure}}
+	return len(plan.Check(p, x.s.Seal()).Commands) == 1
 }

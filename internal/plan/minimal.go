@@ -24,6 +24,6 @@ func newPlan(s *cluster.Snapshot, policy Policy) Plan {
 	return Plan{
 		Rev: s.Rev, Now: s.Now, settings: policy.disruption(), demand: s.DemandRev, supply: s.SupplyRev,
 		repair:         policy.Repair,
-		claimAdmission: newClaimAdmission(s),
+		staticCapacity: policy.StaticCapacity, claimAdmission: newClaimAdmission(s),
 	}
 }

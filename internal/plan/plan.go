@@ -79,7 +79,9 @@ type Plan struct {
 	ProposalUsed bool
 	NotBegun     []disrupt.GivenUp
 	// settings is how disruption goes about it; demand and supply are the snapshot's.
-	settings       disrupt.Settings
+	settings disrupt.Settings
+	// staticCapacity says that static pools are served.
+	staticCapacity bool
 	demand, supply uint64
 	memo           planMemo
 	// claimAdmission is what every claim for pods has to pass.
