@@ -19,7 +19,7 @@ const module = "github.com/tenon-sh/tenon"
 // floors says on which floor a package stands. A package imports only lower floors.
 func floors() map[string]int {
 	return map[string]int{
-		"internal/resource": 0, "internal/require": 0,
+		"internal/resource": 0, "internal/require": 0, "internal/pack/lp": 0,
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/lifecycle": 2, "internal/plan": 2,
 		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3,

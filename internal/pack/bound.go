@@ -1,5 +1,7 @@
 package pack
 
+import "github.com/tenon-sh/tenon/internal/pack/lp"
+
 // Bound is a price that no choice of nodes for all the items can undercut.
 //
 // It is the optimum, nearly, of a linear program in which nodes and pods can be divided: each pod, or its parts, is on
@@ -12,4 +14,4 @@ package pack
 // The proof that the bound holds is a price for each resource on each bin type at which a node's room costs no more
 // than the node: a pod pays at least what it needs at the prices of the bin type where that is least. Any such prices
 // give a valid bound, so it does not depend on how precisely the program is solved.
-func Bound(p *Problem) float64 { return relax(newModel(p, true), true).bound }
+func Bound(p *Problem) float64 { return lp.Relax(&newModel(p, true).Problem, true).Bound }

@@ -3,7 +3,7 @@ package pack
 // cheapenBins exchanges each bin's offer for the cheapest that holds its content.
 func (r *packingRun) cheapenBins() {
 	m := r.m
-	load, sets := make([]int64, m.d), make([]uint64, m.words)
+	load, sets := make([]int64, m.Dims), make([]uint64, m.Words)
 	var out []Bin
 	for _, bin := range r.bins {
 		m.sumParts(bin.Parts, load, sets)
@@ -21,21 +21,21 @@ func (m *model) sumParts(parts []Part, load []int64, sets []uint64) {
 	clear(load)
 	clear(sets)
 	for _, p := range parts {
-		for j, x := range m.needOf(p.Item) {
+		for j, x := range m.NeedOf(p.Item) {
 			load[j] += x * int64(p.Count)
 		}
-		sets[m.setOf[p.Item]>>6] |= 1 << (m.setOf[p.Item] & 63)
+		sets[m.SetOf[p.Item]>>6] |= 1 << (m.SetOf[p.Item] & 63)
 	}
 }
 
 // suits reports whether a node of the option can hold the content.
 func (m *model) suits(option int, parts []Part, load []int64, sets []uint64) bool {
 	for w, s := range sets {
-		if s&^m.optionSets[option*m.words+w] != 0 {
+		if s&^m.OptionSets[option*m.Words+w] != 0 {
 			return false
 		}
 	}
-	return fits(load, m.roomOf(option)) && (m.p.Suits == nil || m.p.Suits(m.options[option], parts))
+	return fits(load, m.RoomOf(option)) && (m.p.Suits == nil || m.p.Suits(m.options[option], parts))
 }
 
 // cheaperOption finds the cheapest bin type for some of the bin's nodes and says for how many: for all of them if the

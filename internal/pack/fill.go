@@ -60,8 +60,8 @@ type needGroup struct {
 }
 
 func newBinFiller(m *model) *binFiller {
-	return &binFiller{m: m, lists: make([]candidateList, len(m.options)), marks: newNodeMarks(m.markCount),
-		free: make([]int64, m.d), cost: make([]float64, m.d), room: make([]float64, m.d),
+	return &binFiller{m: m, lists: make([]candidateList, len(m.options)), marks: newNodeMarks(m.MarkCount),
+		free: make([]int64, m.Dims), cost: make([]float64, m.Dims), room: make([]float64, m.Dims),
 		used: make([]int, len(m.p.Items))}
 }
 
@@ -74,7 +74,7 @@ func (f *binFiller) prepare(options []int, worth []float64, rate []float64, tier
 	}
 	for _, k := range options {
 		f.beginList(k, rate)
-		for _, s := range f.m.fittingItems[k] {
+		for _, s := range f.m.FittingItems[k] {
 			f.addToList(k, int(s), bonus[s])
 		}
 		f.sortList(k)
@@ -89,7 +89,7 @@ func (f *binFiller) prepareFew(options []int, items []int, worth []float64, rate
 	for _, k := range options {
 		f.beginList(k, rate)
 		for _, s := range items {
-			if m.isIn(k, m.setOf[s]) && fits(m.needOf(s), m.roomOf(k)) {
+			if m.IsIn(k, m.SetOf[s]) && fits(m.NeedOf(s), m.RoomOf(k)) {
 				f.addToList(k, s, bonusOf(worth[s]))
 			}
 		}
@@ -135,7 +135,7 @@ func (f *binFiller) sortList(k int) {
 		first := int(list.entries[i].item)
 		uses, gain := 1e-15, 0.0
 		for j, c := range list.rate {
-			uses += c * m.needf[first*m.d+j]
+			uses += c * m.NeedsFloat[first*m.Dims+j]
 		}
 		for ; i < len(list.entries) && m.needClass[list.entries[i].item] == m.needClass[first]; i++ {
 			gain = max(gain, list.entries[i].gain)
@@ -151,8 +151,8 @@ func (f *binFiller) sortList(k int) {
 func rateOf(m *model, k int, rate, out []float64) []float64 {
 	out = out[:0]
 	price := m.p.BinTypes[m.options[k]].Price
-	for j, room := range m.roomOf(k) {
-		r := rate[k*m.d+j]
+	for j, room := range m.RoomOf(k) {
+		r := rate[k*m.Dims+j]
 		if room > 0 {
 			r += floorRate * price / float64(room)
 		}
@@ -186,7 +186,7 @@ func (f *binFiller) worthWithPreferences(option int) float64 {
 // at once.
 func (f *binFiller) fill(option int, left []int) {
 	m := f.m
-	copy(f.free, m.roomOf(option))
+	copy(f.free, m.RoomOf(option))
 	for j, x := range f.free {
 		f.room[j] = float64(x)
 	}
@@ -243,15 +243,15 @@ func (f *binFiller) pick(pods []listEntry, least float64, left []int) int {
 			continue
 		}
 		w := pods[l.at]
-		base := int(w.item) * m.d
-		if !fits(m.need[base:base+m.d], f.free) {
+		base := int(w.item) * m.Dims
+		if !fits(m.Needs[base:base+m.Dims], f.free) {
 			continue
 		}
 		f.todo[kept] = l
 		kept++
 		uses := 1e-15
 		for j, c := range f.cost {
-			uses += c * m.needf[base+j]
+			uses += c * m.NeedsFloat[base+j]
 		}
 		if score := w.gain / uses; best < 0 || w.tier < bestTier || w.tier == bestTier && score > bestScore {
 			best, bestScore, bestTier = kept-1, score, w.tier
@@ -271,7 +271,7 @@ func (f *binFiller) isKeptAway(s int) bool {
 }
 
 func (f *binFiller) allows(s, limit int) int {
-	n := times(f.m.needOf(s), f.free, limit)
+	n := times(f.m.NeedOf(s), f.free, limit)
 	if n > 0 && f.m.hasMarks[s] {
 		n = f.marks.allows(&f.m.p.Items[s], f.m.onePerNode[s], n)
 	}
@@ -281,7 +281,7 @@ func (f *binFiller) allows(s, limit int) int {
 // takeAtOnce is how many pods to take at once: few enough that the balance can still be kept.
 func (f *binFiller) takeAtOnce(s, limit int) int {
 	n := f.allows(s, limit)
-	for j, x := range f.m.needOf(s) {
+	for j, x := range f.m.NeedOf(s) {
 		if x > 0 && n > 1 {
 			n = min(n, max(1, int(takeFraction*float64(f.free[j])/float64(x))))
 		}
@@ -290,7 +290,7 @@ func (f *binFiller) takeAtOnce(s, limit int) int {
 }
 
 func (f *binFiller) take(s, n int) {
-	for j, x := range f.m.needOf(s) {
+	for j, x := range f.m.NeedOf(s) {
 		f.free[j] -= x * int64(n)
 	}
 	if f.m.hasMarks[s] {

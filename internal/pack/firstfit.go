@@ -25,13 +25,13 @@ func (r *packingRun) firstFit() {
 		order[s] = s
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(slices.Compare(m.needOf(b), m.needOf(a)), cmp.Compare(a, b))
+		return cmp.Or(slices.Compare(m.NeedOf(b), m.NeedOf(a)), cmp.Compare(a, b))
 	})
-	sets := make([]require.Bits, m.words*64)
-	marks := newNodeMarks(m.markCount)
+	sets := make([]require.Bits, m.Words*64)
+	marks := newNodeMarks(m.MarkCount)
 	var bins []*undecidedBin
 	for _, s := range order {
-		set := m.optionsIn(sets, m.setOf[s])
+		set := m.optionsIn(sets, m.SetOf[s])
 		for _, b := range bins {
 			if r.unplaced[s] == 0 {
 				break
@@ -43,8 +43,8 @@ func (r *packingRun) firstFit() {
 			return
 		}
 		for r.unplaced[s] > 0 {
-			b := &undecidedBin{possible: require.AllBits(len(m.options)), load: make([]int64, m.d),
-				free: make([]int64, m.d), most: make([]int64, m.d)}
+			b := &undecidedBin{possible: require.AllBits(len(m.options)), load: make([]int64, m.Dims),
+				free: make([]int64, m.Dims), most: make([]int64, m.Dims)}
 			b.findLargest(m)
 			if !r.put(b, s, set, marks) {
 				break
@@ -62,7 +62,7 @@ func (m *model) optionsIn(known []require.Bits, set int32) require.Bits {
 	if known[set] == nil {
 		known[set] = require.NewBits(len(m.options))
 		for k := range m.options {
-			if m.isIn(k, set) {
+			if m.IsIn(k, set) {
 				known[set].Set(k)
 			}
 		}
@@ -73,7 +73,7 @@ func (m *model) optionsIn(known []require.Bits, set int32) require.Bits {
 func (b *undecidedBin) findLargest(m *model) {
 	clear(b.most)
 	for k := range b.possible.All {
-		for j, x := range m.roomOf(k) {
+		for j, x := range m.RoomOf(k) {
 			b.most[j] = max(b.most[j], x)
 		}
 	}
@@ -82,7 +82,7 @@ func (b *undecidedBin) findLargest(m *model) {
 // put adds as many pods of the item as some option can hold; it is false if none can hold one.
 func (r *packingRun) put(b *undecidedBin, s int, set require.Bits, marks *nodeMarks) bool {
 	m := r.m
-	need := m.needOf(s)
+	need := m.NeedOf(s)
 	for j, x := range need {
 		if x > 0 && b.load[j]+x > b.most[j] {
 			return false
@@ -108,7 +108,7 @@ func (r *packingRun) put(b *undecidedBin, s int, set require.Bits, marks *nodeMa
 	n := 0
 	for k := range b.possible.All {
 		if limit > n && set.Has(k) {
-			for j, x := range m.roomOf(k) {
+			for j, x := range m.RoomOf(k) {
 				b.free[j] = x - b.load[j]
 			}
 			n = max(n, times(need, b.free, limit))
@@ -124,7 +124,7 @@ func (r *packingRun) put(b *undecidedBin, s int, set require.Bits, marks *nodeMa
 	b.parts = append(b.parts, Part{Item: s, Count: n})
 	b.possible = b.possible.And(set)
 	for k := range b.possible.All {
-		if !fits(b.load, m.roomOf(k)) {
+		if !fits(b.load, m.RoomOf(k)) {
 			b.possible[k/64] &^= 1 << (k % 64)
 		}
 	}

@@ -102,7 +102,7 @@ func (r *packingRun) finishCheaply() {
 			if r.unplaced[s] == 0 {
 				break
 			}
-			if r.m.isIn(k, r.m.setOf[s]) && fits(r.m.needOf(s), r.m.roomOf(k)) {
+			if r.m.IsIn(k, r.m.SetOf[s]) && fits(r.m.NeedOf(s), r.m.RoomOf(k)) {
 				r.buyAlone(s, r.m.options[k])
 			}
 		}

@@ -28,11 +28,11 @@ func (s *solver) polish() {
 	m := s.m
 	r := newPackingRun(m)
 	r.adopt(&s.best)
-	worth := slices.Clone(s.relaxation.worth)
+	worth := slices.Clone(s.relaxation.Worth)
 	random := pseudoRandom(1)
 	start := s.filler.work
 	for range maxTries {
-		if len(r.bins) == 0 || s.filler.work-start > polishWork || s.best.Price <= s.relaxation.bound*1.0005 {
+		if len(r.bins) == 0 || s.filler.work-start > polishWork || s.best.Price <= s.relaxation.Bound*1.0005 {
 			break
 		}
 		s.rebuild(r, s.choose(r, &random), worth, &random)
@@ -65,7 +65,7 @@ func (s *solver) choose(r *packingRun, random *pseudoRandom) []int {
 func (s *solver) loss(b *Bin) float64 {
 	value := 0.0
 	for _, p := range b.Parts {
-		value += s.relaxation.worth[p.Item] * float64(p.Count)
+		value += s.relaxation.Worth[p.Item] * float64(p.Count)
 	}
 	return 1 - value/(s.m.p.BinTypes[b.BinType].Price+1e-12)
 }
@@ -88,9 +88,9 @@ func (s *solver) rebuild(r *packingRun, torn []int, worth []float64, random *pse
 		}
 	}
 	for _, i := range items {
-		worth[i] = s.relaxation.worth[i] * (0.6 + float64(random.next(1000))/1000)
+		worth[i] = s.relaxation.Worth[i] * (0.6 + float64(random.next(1000))/1000)
 	}
-	s.filler.prepareFew(s.options, items, worth, s.relaxation.rate)
+	s.filler.prepareFew(s.options, items, worth, s.relaxation.Rate)
 	sub.greedy(s.filler, s.options, s.price)
 	sub.cheapenBins()
 	after, whole := 0.0, true

@@ -44,7 +44,7 @@ func (m *model) binTypesByPrice() []int {
 
 // fitsEmptyNode reports whether the item's marks let one of its pods onto an empty node.
 func (m *model) fitsEmptyNode(s int) bool {
-	return !m.hasMarks[s] || newNodeMarks(m.markCount).allows(&m.p.Items[s], m.onePerNode[s], 1) > 0
+	return !m.hasMarks[s] || newNodeMarks(m.MarkCount).allows(&m.p.Items[s], m.onePerNode[s], 1) > 0
 }
 
 // buyAlone buys nodes of the bin type for pods of the item alone.
@@ -53,7 +53,7 @@ func (r *packingRun) buyAlone(s, binType int) {
 	for r.unplaced[s] > 0 && r.supply.allows(binType, 1) > 0 {
 		n := p.Items[s].Need.Count(p.BinTypes[binType].Room, r.unplaced[s])
 		if n > 0 && r.m.hasMarks[s] {
-			n = newNodeMarks(r.m.markCount).allows(&p.Items[s], r.m.onePerNode[s], n)
+			n = newNodeMarks(r.m.MarkCount).allows(&p.Items[s], r.m.onePerNode[s], n)
 		}
 		parts := []Part{{Item: s, Count: n}}
 		for parts[0].Count > 0 && p.Suits != nil && !p.Suits(binType, parts) {

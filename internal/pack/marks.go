@@ -122,3 +122,22 @@ func containsID(list []int32, id int32) bool {
 	}
 	return false
 }
+
+// sharesOf names the ids under which the item's pods get in the way of their own kind.
+func (m *model) sharesOf(s int, each func(id int32, share float64)) {
+	if !m.hasMarks[s] {
+		return
+	}
+	st := &m.p.Items[s]
+	for _, id := range st.Excludes {
+		if containsID(st.ExcludedAs, id) {
+			each(id, 1)
+		}
+	}
+	for _, c := range st.Caps {
+		if c.Most > 0 && containsID(st.Counts, c.ID) && !(containsID(st.Excludes, c.ID) &&
+			containsID(st.ExcludedAs, c.ID)) {
+			each(c.ID, 1/float64(c.Most))
+		}
+	}
+}

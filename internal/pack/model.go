@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/pack/lp"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -16,27 +17,17 @@ const preferenceMargin = 1.05
 // model is a problem in the shape that searching needs: only the dimensions that somebody asks for, only the bin types
 // that could be part of a cheapest answer, and for each bin type the items that it can hold.
 type model struct {
+	lp.Problem
 	p            *Problem
 	unrestricted bool
-	dims         []int
-	d            int // len(dims)
+	dims         []int // the resources in use, Problem.Dims of them
 
-	// By item: what it asks for in the dimensions in use.
-	need       []int64
-	needf      []float64
-	setOf      []int32 // dense number of the set
+	// By item.
 	needClass  []int32 // items with the same number need the same
-	hasMarks   []bool  // has marks
-	onePerNode []bool  // at most one pod of it to a node
+	hasMarks   []bool
+	onePerNode []bool // at most one pod of it to a node
 
-	// By option, that is a bin type worth looking at, from cheap to dear.
-	options      []int // place in Problem.BinTypes
-	room         []int64
-	optionSets   []uint64 // for each option: the sets it is in, words to an option
-	words        int
-	fittingItems [][]int32 // the items that fit when the node is empty
-
-	markCount int // one more than the largest id in the marks
+	options []int // by option, that is a bin type worth looking at: its place in BinTypes
 }
 
 // newModel reads a problem. An unrestricted model takes the items' unrestricted sets and forgets limits, reservations
@@ -45,8 +36,8 @@ func newModel(p *Problem, loose bool) *model {
 	m := &model{p: p, unrestricted: loose}
 	m.readItems()
 	sets, of := m.readSets()
-	m.words = (len(sets) + 63) / 64
-	m.setOf = of
+	m.Words = (len(sets) + 63) / 64
+	m.SetOf = of
 	m.readBinTypes(sets)
 	m.match()
 	return m
@@ -65,16 +56,18 @@ func (m *model) readItems() {
 			m.dims = append(m.dims, dim)
 		}
 	}
-	m.d = len(m.dims)
+	m.Dims = len(m.dims)
 	n := len(m.p.Items)
-	m.need, m.needf = make([]int64, n*m.d), make([]float64, n*m.d)
+	m.Needs, m.NeedsFloat = make([]int64, n*m.Dims), make([]float64, n*m.Dims)
+	m.Counts, m.Shares = make([]int, n), m.sharesOf
 	m.hasMarks, m.onePerNode, m.needClass = make([]bool, n), make([]bool, n), make([]int32, n)
 	classes := make(map[resource.Vector]int32)
 	for i := range m.p.Items {
 		s := &m.p.Items[i]
+		m.Counts[i] = s.Count
 		for j, dim := range m.dims {
-			m.need[i*m.d+j] = max(s.Need[dim], 0)
-			m.needf[i*m.d+j] = float64(max(s.Need[dim], 0))
+			m.Needs[i*m.Dims+j] = max(s.Need[dim], 0)
+			m.NeedsFloat[i*m.Dims+j] = float64(max(s.Need[dim], 0))
 		}
 		class, ok := classes[s.Need]
 		if !ok {
@@ -85,16 +78,16 @@ func (m *model) readItems() {
 		m.hasMarks[i] = len(s.Excludes)+len(s.ExcludedAs)+len(s.Caps)+len(s.Counts) > 0
 		m.onePerNode[i] = intersects(s.Excludes, s.ExcludedAs)
 		for _, id := range s.Excludes {
-			m.markCount = max(m.markCount, int(id)+1)
+			m.MarkCount = max(m.MarkCount, int(id)+1)
 		}
 		for _, id := range s.ExcludedAs {
-			m.markCount = max(m.markCount, int(id)+1)
+			m.MarkCount = max(m.MarkCount, int(id)+1)
 		}
 		for _, c := range s.Caps {
-			m.markCount = max(m.markCount, int(c.ID)+1)
+			m.MarkCount = max(m.MarkCount, int(c.ID)+1)
 		}
 		for _, id := range s.Counts {
-			m.markCount = max(m.markCount, int(id)+1)
+			m.MarkCount = max(m.MarkCount, int(id)+1)
 		}
 	}
 }
@@ -141,29 +134,13 @@ func (m *model) readSets() (sets []require.Bits, of []int32) {
 	return sets, of
 }
 
-// needOf is what a pod of the item asks for.
-func (m *model) needOf(item int) []int64 { return m.need[item*m.d : item*m.d+m.d] }
-
-// roomOf is what an empty node of the option has.
-func (m *model) roomOf(option int) []int64 { return m.room[option*m.d : option*m.d+m.d] }
-
-// setsOf are the sets that the option is in.
-func (m *model) setsOf(option int) []uint64 {
-	return m.optionSets[option*m.words : option*m.words+m.words]
-}
-
-// isIn reports whether the option is in the set.
-func (m *model) isIn(option int, set int32) bool {
-	return m.optionSets[option*m.words+int(set>>6)]&(1<<(set&63)) != 0
-}
-
 // total is what all items ask for together: room beyond it is worth nothing.
 func (m *model) total() []int64 {
-	out := make([]int64, m.d)
+	out := make([]int64, m.Dims)
 	for j := range out {
 		sum := 0.0
 		for i := range m.p.Items {
-			sum += m.needf[i*m.d+j] * float64(m.p.Items[i].Count)
+			sum += m.NeedsFloat[i*m.Dims+j] * float64(m.p.Items[i].Count)
 		}
 		out[j] = math.MaxInt64
 		if sum < 1<<52 {
@@ -203,10 +180,11 @@ func (m *model) readBinTypes(sets []require.Bits) {
 	}
 	for i := range kept {
 		m.options = append(m.options, kept[i].binType)
+		m.Prices = append(m.Prices, kept[i].price)
 		for _, dim := range m.dims {
-			m.room = append(m.room, m.p.BinTypes[kept[i].binType].Room[dim])
+			m.Room = append(m.Room, m.p.BinTypes[kept[i].binType].Room[dim])
 		}
-		m.optionSets = append(m.optionSets, kept[i].sets...)
+		m.OptionSets = append(m.OptionSets, kept[i].sets...)
 	}
 }
 
@@ -223,14 +201,14 @@ func (m *model) candidates(sets []require.Bits) []binTypeCandidate {
 		}
 	}
 	list := make([]binTypeCandidate, n)
-	room, seen := make([]int64, n*m.d), make([]uint64, n*m.words)
+	room, seen := make([]int64, n*m.Dims), make([]uint64, n*m.Words)
 	for o, row := range rows {
 		if row == 0 {
 			continue
 		}
 		i := int(row - 1)
-		c := binTypeCandidate{binType: o, price: m.p.BinTypes[o].Price, room: room[i*m.d : i*m.d+m.d],
-			sets: seen[i*m.words : i*m.words+m.words]}
+		c := binTypeCandidate{binType: o, price: m.p.BinTypes[o].Price, room: room[i*m.Dims : i*m.Dims+m.Dims],
+			sets: seen[i*m.Words : i*m.Words+m.Words]}
 		for j, dim := range m.dims {
 			c.room[j] = min(m.p.BinTypes[o].Room[dim], total[j])
 		}
@@ -316,12 +294,12 @@ func (m *model) limitDominates(x, y *BinType) bool {
 
 // match lists for each option the items that it can hold.
 func (m *model) match() {
-	m.fittingItems = make([][]int32, len(m.options))
+	m.FittingItems = make([][]int32, len(m.options))
 	for k := range m.options {
-		room := m.roomOf(k)
+		room := m.RoomOf(k)
 		for s := range m.p.Items {
-			if m.p.Items[s].Count > 0 && m.isIn(k, m.setOf[s]) && fits(m.needOf(s), room) && m.suitsAlone(k, s) {
-				m.fittingItems[k] = append(m.fittingItems[k], int32(s))
+			if m.p.Items[s].Count > 0 && m.IsIn(k, m.SetOf[s]) && fits(m.NeedOf(s), room) && m.suitsAlone(k, s) {
+				m.FittingItems[k] = append(m.FittingItems[k], int32(s))
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (s *solver) improvePreferences() {
 			cost[k] = price + try[1]*each
 		}
 		s.filler.preferenceWeight = try[0]
-		s.filler.prepare(s.options, s.worth, s.relaxation.rate, tier)
+		s.filler.prepare(s.options, s.worth, s.relaxation.Rate, tier)
 		r := newPackingRun(m)
 		r.greedy(s.filler, s.options, cost)
 		r.finish()
@@ -91,7 +91,7 @@ func (r *packingRun) adopt(s *Solution) {
 // preferLiked exchanges each bin's offer for the best liked of those that cost about the same and hold its content.
 func (r *packingRun) preferLiked() {
 	m := r.m
-	load, sets := make([]int64, m.d), make([]uint64, m.words)
+	load, sets := make([]int64, m.Dims), make([]uint64, m.Words)
 	for i := range r.bins {
 		b := &r.bins[i]
 		m.sumParts(b.Parts, load, sets)

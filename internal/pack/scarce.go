@@ -19,13 +19,13 @@ func (s *solver) solveScarce() {
 	for k := range all {
 		all[k] = k
 	}
-	worth := slices.Clone(s.relaxation.worth)
+	worth := slices.Clone(s.relaxation.Worth)
 	for i := range worth {
 		worth[i] += 1e-9
 	}
 	for _, cost := range [][]float64{s.price, m.limitUse()} {
 		for _, w := range [][]float64{worth, ones} {
-			s.filler.prepare(all, w, s.relaxation.rate, tier)
+			s.filler.prepare(all, w, s.relaxation.Rate, tier)
 			r := newPackingRun(m)
 			for range 3 {
 				before := len(r.bins)
@@ -97,7 +97,7 @@ func (r *packingRun) exchange() {
 		}
 	}
 	slices.SortStableFunc(waiting, func(a, b int) int { return cmp.Compare(m.p.Items[b].Rank, m.p.Items[a].Rank) })
-	marks := newNodeMarks(m.markCount)
+	marks := newNodeMarks(m.MarkCount)
 	for i := 0; i < len(waiting); i++ {
 		s := waiting[i]
 		for b := 0; b < len(r.bins) && r.unplaced[s] > 0; {

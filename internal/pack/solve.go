@@ -3,20 +3,22 @@ package pack
 import (
 	"math"
 	"slices"
+
+	"github.com/tenon-sh/tenon/internal/pack/lp"
 )
 
 // Solve finds a cheap set of nodes for the items. It tries several ways and keeps the best answer: one that leaves the
 // fewest pods of the highest rank, then of the next, and costs the least.
 func Solve(p *Problem) Solution {
 	m := newModel(p, false)
-	relaxed := relax(m, false)
+	relaxed := lp.Relax(&m.Problem, false)
 	s := newSolver(m, &relaxed)
 	if p.Brief {
 		s.learnWorth(briefRuns)
 	} else {
 		s.learnWorth(maxRuns)
 	}
-	if s.best.Price > relaxed.bound*firstFitAbove || s.isScarce() {
+	if s.best.Price > relaxed.Bound*firstFitAbove || s.isScarce() {
 		s.tryFirstFit()
 	}
 	if s.isScarce() {
@@ -28,7 +30,7 @@ func Solve(p *Problem) Solution {
 	if s.isScarce() {
 		s.exchangeRanks()
 	}
-	s.best.Truncated = s.truncated || relaxed.isGuess
+	s.best.Truncated = s.truncated || relaxed.IsGuess
 	return s.best
 }
 
@@ -51,7 +53,7 @@ const (
 // solver keeps the best answer so far.
 type solver struct {
 	m          *model
-	relaxation *relaxation
+	relaxation *lp.Relaxation
 	filler     *binFiller
 	options    []int
 	price      []float64 // by option
@@ -63,7 +65,7 @@ type solver struct {
 	budget     int
 }
 
-func newSolver(m *model, relaxed *relaxation) *solver {
+func newSolver(m *model, relaxed *lp.Relaxation) *solver {
 	s := &solver{m: m, relaxation: relaxed, filler: newBinFiller(m), options: m.usefulOptions(relaxed)}
 	for _, o := range m.options {
 		s.price = append(s.price, m.p.BinTypes[o].Price)
@@ -82,11 +84,11 @@ func newSolver(m *model, relaxed *relaxation) *solver {
 
 // usefulOptions are the options that could be good for something: nearly worth their price in the linear program, or
 // the cheapest that holds a pod of some item. Where there are few, all are.
-func (m *model) usefulOptions(r *relaxation) []int {
+func (m *model) usefulOptions(r *lp.Relaxation) []int {
 	in := make([]bool, len(m.options))
 	held := make([]bool, len(m.p.Items))
-	for k, list := range m.fittingItems {
-		in[k] = r.merit[k] > 0.85 || len(m.options) <= fewOptions
+	for k, list := range m.FittingItems {
+		in[k] = r.Merit[k] > 0.85 || len(m.options) <= fewOptions
 		for _, s := range list {
 			if !held[s] {
 				held[s], in[k] = true, true
@@ -105,9 +107,9 @@ func (m *model) usefulOptions(r *relaxation) []int {
 // learnWorth packs greedily again and again. Pods that ended up on nodes that are not worth their price become more
 // worth, so that the next time they come before others who have it easier.
 func (s *solver) learnWorth(runs int) {
-	worth := slices.Clone(s.relaxation.worth)
+	worth := slices.Clone(s.relaxation.Worth)
 	for range runs {
-		s.filler.prepare(s.options, worth, s.relaxation.rate, nil)
+		s.filler.prepare(s.options, worth, s.relaxation.Rate, nil)
 		r := newPackingRun(s.m)
 		r.greedy(s.filler, s.options, s.price)
 		s.truncated = s.truncated || r.truncated
@@ -115,8 +117,8 @@ func (s *solver) learnWorth(runs int) {
 		if s.keepIfBetter(r) {
 			s.worth = slices.Clone(worth)
 		}
-		good := s.best.Price <= s.relaxation.bound*goodAbove && s.filler.work > s.budget/goodPart
-		if good || s.filler.work > s.budget || s.best.Price <= s.relaxation.bound*1.0005 {
+		good := s.best.Price <= s.relaxation.Bound*goodAbove && s.filler.work > s.budget/goodPart
+		if good || s.filler.work > s.budget || s.best.Price <= s.relaxation.Bound*1.0005 {
 			return
 		}
 		s.m.raiseWorth(worth, r.bins)
@@ -195,7 +197,7 @@ func (s *solver) byRank(left []int) []int {
 // isScarce reports whether pods are left for which there would be an option.
 func (s *solver) isScarce() bool {
 	for i, n := range s.best.Unplaced {
-		if n > 0 && s.relaxation.rowOf[i] >= 0 && s.m.fitsEmptyNode(i) {
+		if n > 0 && s.relaxation.RowOf[i] >= 0 && s.m.fitsEmptyNode(i) {
 			return true
 		}
 	}

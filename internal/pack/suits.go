@@ -22,7 +22,7 @@ func (f *binFiller) removeUntilSuits(option int, left []int) {
 		}
 		return cmp.Compare(f.worth[b.Item]*float64(b.Count), f.worth[a.Item]*float64(a.Count))
 	})
-	copy(f.free, f.m.roomOf(option))
+	copy(f.free, f.m.RoomOf(option))
 	f.marks.clear()
 	f.parts, f.value = f.parts[:0], 0
 	refused := make(map[int]bool)

@@ -1,4 +1,4 @@
-package pack
+package lp
 
 import (
 	"cmp"
@@ -35,7 +35,7 @@ type masterProblem struct {
 }
 
 // finish drives the program to its end.
-func (mp *masterProblem) finish(out *relaxation) {
+func (mp *masterProblem) finish(out *Relaxation) {
 	for range maxRounds {
 		mp.solveInPlay(middleGap)
 		if mp.askOthers(closeEnough) {
@@ -49,14 +49,14 @@ func (mp *masterProblem) finish(out *relaxation) {
 // newMasterProblem has all the options that hold something.
 func newMasterProblem(lp *linearProgram) *masterProblem {
 	p := &masterProblem{program: lp}
-	for k := range lp.m.options {
+	for k := range lp.m.Prices {
 		if pp := newPricingProblem(lp, k); len(pp.rows) > 0 {
 			p.pricings = append(p.pricings, pp)
 		}
 	}
 	// Options of the same sets side by side keep the equations of the bargain narrow.
 	slices.SortStableFunc(p.pricings, func(a, b *pricingProblem) int {
-		return slices.Compare(lp.m.setsOf(a.option), lp.m.setsOf(b.option))
+		return slices.Compare(lp.m.SetsOf(a.option), lp.m.SetsOf(b.option))
 	})
 	return p
 }
@@ -261,7 +261,7 @@ func (mp *masterProblem) addDims(b *barrier) {
 	for i := range b.pairs {
 		for _, p := range b.pairs[i] {
 			pp := room[p.option]
-			mp.program.rows[i].eachNeed(mp.program.m.d, func(j int, x float64) {
+			mp.program.rows[i].eachNeed(mp.program.m.Dims, func(j int, x float64) {
 				load[p.option*d+j] += p.y * pp.price * x / pp.room[j] / mp.alone[i]
 			})
 		}
@@ -273,7 +273,7 @@ func (mp *masterProblem) addDims(b *barrier) {
 		}
 		for j, x := range load[o*d : o*d+d] {
 			if x > b.spent[o]*closeEnough+1e-6 && !slices.Contains(mp.dims[k], j) &&
-				(j < mp.program.m.d || mp.hints != nil && total < maxMarks) {
+				(j < mp.program.m.Dims || mp.hints != nil && total < maxMarks) {
 				mp.dims[k] = append(slices.Clone(mp.dims[k]), j)
 				mp.widened = true
 				total++
@@ -314,7 +314,7 @@ func (mp *masterProblem) newBarrier() *barrier {
 		shares := make([]float64, n*len(pp.rows))
 		for at, i := range pp.rows {
 			p := rowOption{option: b.options, base: b.base[b.options], share: shares[at*n : at*n+n]}
-			lp.rows[i].eachNeed(lp.m.d, func(j int, x float64) {
+			lp.rows[i].eachNeed(lp.m.Dims, func(j int, x float64) {
 				if place[j] >= 0 {
 					p.share[place[j]] = pp.price * x / pp.room[j] / mp.alone[i]
 				}
@@ -363,28 +363,28 @@ func (mp *masterProblem) askOthers(tolerance float64) bool {
 
 // deriveBound turns the pricing problems' rates into a bound: each problem's rates are scaled so that a node costs
 // exactly its price; a pod then pays on the cheapest node that takes it.
-func (mp *masterProblem) deriveBound(out *relaxation) {
+func (mp *masterProblem) deriveBound(out *Relaxation) {
 	for _, p := range mp.pricings {
 		p.solve(mp.worth)
 		mp.deriveRates(p, out)
 	}
 }
 
-func (mp *masterProblem) deriveRates(p *pricingProblem, out *relaxation) {
+func (mp *masterProblem) deriveRates(p *pricingProblem, out *Relaxation) {
 	m, scale := mp.program.m, 0.0
 	if p.value > 0 {
 		scale = p.price / p.value
-		out.merit[p.option] = p.value / max(p.price, 1e-12)
+		out.Merit[p.option] = p.value / max(p.price, 1e-12)
 	}
 	marks := make([]float64, len(mp.program.rows))
 	for i := range marks {
 		for k, group := range mp.program.rows[i].groups {
-			marks[i] += scale * p.rate[m.d+int(group)] * mp.program.rows[i].shares[k]
+			marks[i] += scale * p.rate[m.Dims+int(group)] * mp.program.rows[i].shares[k]
 		}
 	}
-	rate := out.rate[p.option*m.d : p.option*m.d+m.d]
+	rate := out.Rate[p.option*m.Dims : p.option*m.Dims+m.Dims]
 	for j := range rate {
 		rate[j] = p.rate[j] * scale / mp.program.scale[j]
 	}
-	m.lowerWorth(out.worth, p.option, rate, marks, mp.program.rowOf)
+	m.lowerWorth(out.Worth, p.option, rate, marks, mp.program.rowOf)
 }

@@ -1,4 +1,4 @@
-package pack
+package lp
 
 // pricingProblem is the small linear program of one kind: with which fractions of pods is one node worth the most? It
 // is solved by the simplex method; its dual says what a unit of each dimension is worth there.
@@ -20,23 +20,23 @@ type pricingProblem struct {
 
 func newPricingProblem(lp *linearProgram, option int) *pricingProblem {
 	m, d := lp.m, lp.d
-	p := &pricingProblem{program: lp, option: option, price: m.p.BinTypes[m.options[option]].Price}
+	p := &pricingProblem{program: lp, option: option, price: m.Prices[option]}
 	floats := make([]float64, 4*d+d*d)
 	p.room, p.basisValues, p.rate, p.direction, p.inverse = floats[:d], floats[d:2*d], floats[2*d:3*d], floats[3*d:4*d],
 		floats[4*d:]
 	p.basis = make([]int32, d)
 	for j := range d {
 		p.room[j] = 1
-		if j < m.d {
-			p.room[j] = max(0, float64(m.roomOf(option)[j])/lp.scale[j])
+		if j < m.Dims {
+			p.room[j] = max(0, float64(m.RoomOf(option)[j])/lp.scale[j])
 		}
 	}
 	p.capRoom()
 	p.rows, p.size = make([]int32, 0, len(lp.rows)), make([]float64, 0, len(lp.rows))
 	for i := range lp.rows {
 		r := &lp.rows[i]
-		if m.isIn(option, r.feasible) {
-			if size := r.sizeIn(p.room, m.d); size <= 1 {
+		if m.IsIn(option, r.feasible) {
+			if size := r.sizeIn(p.room, m.Dims); size <= 1 {
 				p.rows, p.size = append(p.rows, int32(i)), append(p.size, size)
 			}
 		}
@@ -50,10 +50,10 @@ func newPricingProblem(lp *linearProgram, option int) *pricingProblem {
 // capRoom takes off the room that all the pods together could not fill.
 func (pp *pricingProblem) capRoom() {
 	m := pp.program.m
-	sum := make([]float64, m.d)
-	for _, st := range m.fittingItems[pp.option] {
+	sum := make([]float64, m.Dims)
+	for _, st := range m.FittingItems[pp.option] {
 		for j := range sum {
-			sum[j] += m.needf[int(st)*m.d+j] * float64(m.p.Items[st].Count)
+			sum[j] += m.NeedsFloat[int(st)*m.Dims+j] * float64(m.Counts[st])
 		}
 	}
 	for j := range sum {
@@ -108,7 +108,7 @@ func (pp *pricingProblem) dualPrice(r *demandRow) float64 {
 		sum += pp.rate[j] * x
 	}
 	for k, group := range r.groups {
-		sum += pp.rate[pp.program.m.d+int(group)] * r.shares[k]
+		sum += pp.rate[pp.program.m.Dims+int(group)] * r.shares[k]
 	}
 	return sum
 }
@@ -188,7 +188,7 @@ func (pp *pricingProblem) computeDirection(enter int32) {
 			sum += line[j] * x
 		}
 		for k, group := range r.groups {
-			sum += line[pp.program.m.d+int(group)] * r.shares[k]
+			sum += line[pp.program.m.Dims+int(group)] * r.shares[k]
 		}
 		pp.direction[i] = sum
 	}

@@ -1,4 +1,4 @@
-package pack
+package lp
 
 import (
 	"cmp"
@@ -32,25 +32,25 @@ type demandRow struct {
 
 // linearProgram is the linear program: cover the rows with fractions of nodes.
 type linearProgram struct {
-	m      *model
+	m      *Problem
 	rows   []demandRow
 	rowOf  []int32 // by item: its row, −1 for those that nothing holds
 	groups int     // how many shared marks are dimensions
-	d      int     // m.d + groups
+	d      int     // m.Dims + groups
 	scale  []float64
 
 	constant []bool // by dimension: all items need the same of it
 }
 
 // newLinearProgram makes at most so many rows, if that is possible with steps up to the widest.
-func newLinearProgram(m *model, most int, widest float64, groups int) *linearProgram {
+func newLinearProgram(m *Problem, most int, widest float64, groups int) *linearProgram {
 	lp := &linearProgram{m: m}
 	shared := m.sharedMarks(groups)
 	lp.groups = len(shared.ids)
-	lp.d = m.d + lp.groups
+	lp.d = m.Dims + lp.groups
 	lp.measure()
-	held := make([]bool, len(m.p.Items))
-	for _, list := range m.fittingItems {
+	held := make([]bool, len(m.Counts))
+	for _, list := range m.FittingItems {
 		for _, s := range list {
 			held[s] = true
 		}
@@ -66,15 +66,15 @@ func newLinearProgram(m *model, most int, widest float64, groups int) *linearPro
 // measure finds a unit for each dimension in which amounts are neither huge nor tiny.
 func (lp *linearProgram) measure() {
 	m := lp.m
-	lp.scale, lp.constant = make([]float64, m.d), make([]bool, m.d)
+	lp.scale, lp.constant = make([]float64, m.Dims), make([]bool, m.Dims)
 	for j := range lp.scale {
 		lp.constant[j] = true
-		for s := range m.p.Items {
-			lp.constant[j] = lp.constant[j] && m.need[s*m.d+j] == m.need[j]
+		for s := range m.Counts {
+			lp.constant[j] = lp.constant[j] && m.Needs[s*m.Dims+j] == m.Needs[j]
 		}
 		lp.scale[j] = 1
-		for k := range m.options {
-			lp.scale[j] = max(lp.scale[j], float64(m.roomOf(k)[j]))
+		for k := range m.Prices {
+			lp.scale[j] = max(lp.scale[j], float64(m.RoomOf(k)[j]))
 		}
 	}
 }
@@ -84,26 +84,26 @@ func (lp *linearProgram) measure() {
 func (lp *linearProgram) joinItems(held []bool, shared sharedMarks, step float64) {
 	m := lp.m
 	lp.rows = lp.rows[:0]
-	lp.rowOf = make([]int32, len(m.p.Items))
+	lp.rowOf = make([]int32, len(m.Counts))
 	index := make(map[string]int32)
 	var key []byte
-	for s := range m.p.Items {
+	for s := range m.Counts {
 		lp.rowOf[s] = -1
 		if !held[s] {
 			continue
 		}
-		key = binary.AppendUvarint(key[:0], uint64(m.setOf[s]))
+		key = binary.AppendUvarint(key[:0], uint64(m.SetOf[s]))
 		for _, g := range shared.byItem[s] {
 			key = binary.AppendUvarint(key, uint64(g.group)+1)
 			key = binary.AppendUvarint(key, math.Float64bits(g.share))
 		}
 		key = append(key, 0)
-		key = lp.appendShape(key, m.needOf(s), step)
+		key = lp.appendShape(key, m.NeedOf(s), step)
 		at, ok := index[string(key)]
 		if !ok {
 			at = int32(len(lp.rows))
 			index[string(key)] = at
-			r := demandRow{need: make([]float64, m.d), feasible: m.setOf[s], firstItem: s}
+			r := demandRow{need: make([]float64, m.Dims), feasible: m.SetOf[s], firstItem: s}
 			for _, g := range shared.byItem[s] {
 				r.groups, r.shares = append(r.groups, g.group), append(r.shares, g.share)
 			}
@@ -139,11 +139,11 @@ func (lp *linearProgram) appendShape(key []byte, need []int64, step float64) []b
 	return key
 }
 
-func (r *demandRow) add(m *model, s int) {
-	n := float64(m.p.Items[s].Count)
+func (r *demandRow) add(m *Problem, s int) {
+	n := float64(m.Counts[s])
 	r.pods += n
 	for j := range r.need {
-		r.need[j] += n * m.needf[s*m.d+j]
+		r.need[j] += n * m.NeedsFloat[s*m.Dims+j]
 	}
 }
 
@@ -161,15 +161,15 @@ type markShare struct {
 
 // sharedMarks finds the ids that force the most nodes. Under such an id a node is full when the shares of its pods sum
 // to one: pods that shun each other have a share of one, pods with a cap of four have a quarter.
-func (m *model) sharedMarks(most int) sharedMarks {
-	out := sharedMarks{byItem: make([][]markShare, len(m.p.Items))}
-	if m.markCount == 0 || most == 0 {
+func (m *Problem) sharedMarks(most int) sharedMarks {
+	out := sharedMarks{byItem: make([][]markShare, len(m.Counts))}
+	if m.MarkCount == 0 || most == 0 {
 		return out
 	}
-	forced := make([]float64, m.markCount)
-	for s := range m.p.Items {
-		m.sharesOf(s, func(id int32, share float64) {
-			forced[id] += share * float64(m.p.Items[s].Count)
+	forced := make([]float64, m.MarkCount)
+	for s := range m.Counts {
+		m.Shares(s, func(id int32, share float64) {
+			forced[id] += share * float64(m.Counts[s])
 		})
 	}
 	for id := range forced {
@@ -181,35 +181,16 @@ func (m *model) sharedMarks(most int) sharedMarks {
 		return cmp.Or(cmp.Compare(forced[b], forced[a]), cmp.Compare(a, b))
 	})
 	out.ids = out.ids[:min(len(out.ids), most)]
-	group := make([]int32, m.markCount)
+	group := make([]int32, m.MarkCount)
 	for i, id := range out.ids {
 		group[id] = int32(i) + 1
 	}
-	for s := range m.p.Items {
-		m.sharesOf(s, func(id int32, share float64) {
+	for s := range m.Counts {
+		m.Shares(s, func(id int32, share float64) {
 			if group[id] > 0 {
 				out.byItem[s] = append(out.byItem[s], markShare{group: group[id] - 1, share: share})
 			}
 		})
 	}
 	return out
-}
-
-// sharesOf names the ids under which the item's pods get in the way of their own kind.
-func (m *model) sharesOf(s int, each func(id int32, share float64)) {
-	if !m.hasMarks[s] {
-		return
-	}
-	st := &m.p.Items[s]
-	for _, id := range st.Excludes {
-		if containsID(st.ExcludedAs, id) {
-			each(id, 1)
-		}
-	}
-	for _, c := range st.Caps {
-		if c.Most > 0 && containsID(st.Counts, c.ID) && !(containsID(st.Excludes, c.ID) &&
-			containsID(st.ExcludedAs, c.ID)) {
-			each(c.ID, 1/float64(c.Most))
-		}
-	}
 }
