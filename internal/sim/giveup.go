@@ -66,6 +66,9 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 			return j.disturbed(move)
 		}},
 			plea{"a stale replica has opened a part of the move", func() bool { return j.loose(move) }},
+			plea{"a stale replica has ended all of the move that has gone", func() bool {
+				return !j.endedByLeader(move)
+			}},
 			plea{"others of the move may still go, and be worth it", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
@@ -123,7 +126,7 @@ func (j *judge) balance(r *replica, move string) (left, made float64) {
 		if !j.together(other, move) {
 			continue
 		}
-		left += j.left[other]
+		left += j.left[other] + j.leftByStale[other]
 		for _, c := range j.replacing(other) {
 			if !j.unknown(r.current.knows, c) && !j.taken(move, c) {
 				made += j.sim.priceOf(c)
@@ -155,6 +158,17 @@ func (j *judge) loosens(r *replica, node string) {
 func (j *judge) loose(move string) bool {
 	for other, at := range j.loosened {
 		if j.together(other, move) && !at.Before(j.begun[other]) {
+			return true
+		}
+	}
+	return false
+}
+
+// endedByLeader reports whether a leader has ended a node of a move, or of one that shares new nodes with it. If only a
+// stale replica has, the leader may not know of it yet when it gives the move up.
+func (j *judge) endedByLeader(move string) bool {
+	for other, price := range j.left {
+		if price > 0 && j.together(other, move) {
 			return true
 		}
 	}

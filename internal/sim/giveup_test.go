@@ -97,6 +97,12 @@ func TestReopenedNodesAreExcusedForAReason(t *testing.T) {
 			s.clock.now = s.clock.now.Add(time.Second)
 			s.judge.begun[theMove] = s.clock.now
 		}, ""},
+		"a stale replica has ended what has gone": {func(s *Sim, _ *replica) {
+			s.judge.left, s.judge.leftByStale = s.judge.leftByStale, s.judge.left
+		}, "a stale replica has ended all of the move that has gone"},
+		"a stale replica has ended a part of what has gone": {func(s *Sim, _ *replica) {
+			s.judge.leftByStale[theMove] = s.judge.left[theMove] / 2
+		}, ""},
 		"it is opened for another reason": {func(_ *Sim, r *replica) {
 			r.current.command = command.Unfence{BlockReason: string(disrupt.PodsStranded)}
 		}, ""},

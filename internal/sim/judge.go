@@ -46,9 +46,9 @@ type judge struct {
 	takenFrom map[string]bool
 	// repooled is from when to when somebody had changed which pool a claim says it is of.
 	repooled map[types.UID]span
-	// left is what the nodes cost that a move has ended so far, by move; parties are the moves that share new nodes, by
-	// the name of the first.
-	left map[string]float64
+	// left is what the nodes cost that a leader has ended for a move so far, by move, and leftByStale is the same of
+	// stale replicas; parties are the moves that share new nodes, by the name of the first.
+	left, leftByStale map[string]float64
 	// died are the moves of which a machine had died by itself when its node was ended.
 	died    map[string]bool
 	parties map[string]string
@@ -73,8 +73,9 @@ func newJudge(s *Sim) *judge {
 		sim: s, foreign: make(map[types.UID]bool), knew: make(map[types.UID]map[types.UID]bool),
 		written:   make(map[string]bool),
 		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), turns: make(map[types.UID]int),
-		left: make(map[string]float64), died: make(map[string]bool), parties: make(map[string]string),
-		before: make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
+		left: make(map[string]float64), leftByStale: make(map[string]float64), died: make(map[string]bool),
+		parties: make(map[string]string),
+		before:  make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int),
 		loosened: make(map[string]time.Time),

@@ -162,10 +162,11 @@ func (s *Sim) countMove(c command.Command) {
 	}
 }
 
-// leaving: a node goes, be it in a move. What goes to save money is dearer than what comes.
+// leaving: a node goes, be it in a move. What goes to save money is dearer than what comes. What a stale replica ends
+// counts among what goes; it isn't judged, since nobody can tell what was made for the move that it does not know.
 func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) {
 	s, move := j.sim, claim.Annotations[cluster.MoveAnnotation]
-	if move == "" || r.stale { // nobody can tell what was made for it that it does not know
+	if move == "" {
 		return
 	}
 	if j.before[move] == nil {
@@ -173,6 +174,13 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 		for _, p := range list[*corev1.Pod](s.store, pods) {
 			j.before[move][p.UID] = true
 		}
+	}
+	if s.cloud.find(claim.Status.ProviderID) == nil {
+		j.died[move] = true
+	}
+	if r.stale {
+		j.leftByStale[move] += s.priceOf(claim)
+		return
 	}
 	j.left[move] += s.priceOf(claim)
 	going, coming := j.balance(r, move)
@@ -184,9 +192,6 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 				j.died[move] = true
 			}
 		}
-	}
-	if s.cloud.find(claim.Status.ProviderID) == nil {
-		j.died[move] = true
 	}
 	if reason != command.Underutilized {
 		return

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 )
 
 func keptFor(move string) func(*corev1.Node) {
@@ -69,4 +71,67 @@ func TestRoomElsewhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatAStaleReplicaEndsCounts: a node of a move that a stale replica has ended counts among those that go, so that
+// what takes the place of all is compared with all. What the leader ends then is still judged.
+func TestWhatAStaleReplicaEndsCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		byStale, byLeader bool // who has ended the first node
+		made              int
+		// its machine had died before; a pod comes to what was made before the second node is ended
+		died, comes bool
+		want        bool // the judge has nothing to say
+	}{
+		"a stale replica has ended one of two":               {byStale: true, made: 2, want: true},
+		"the leader has ended one of two":                    {byLeader: true, made: 2, want: true},
+		"the one node has a replacement":                     {made: 1, want: true},
+		"the one node has two":                               {made: 2},
+		"a stale replica has ended one, three come":          {byStale: true, made: 3},
+		"the leader has ended one, three come":               {byLeader: true, made: 3},
+		"a stale replica has ended one that had died":        {byStale: true, made: 3, died: true, want: true},
+		"a stale replica has ended one, and its pods are up": {byStale: true, made: 3, comes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r, _ := givenUp(t)
+			s.judge.left = map[string]float64{}
+			first, second := s.joinsMove("made"), s.joinsMove("stays")
+			for i := range c.made { // each costs as much as each of the nodes that go
+				s.store.create(&v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{
+					Name: fmt.Sprintf("new-%d", i), Annotations: map[string]string{cluster.ReplacesAnnotation: theMove},
+				}, Status: second.Status})
+			}
+			s.store.remove(first)
+			if c.died {
+				s.cloud.machines = s.cloud.machines[:1]
+			}
+			if r.stale = c.byStale; c.byStale || c.byLeader {
+				s.judge.leaving(r, first, command.Drifted) // its price counts, and nothing is judged
+			}
+			if c.comes {
+				set := s.newSet("app")
+				s.store.create(set)
+				s.makePod(set)
+				pod := list[*corev1.Pod](s.store, pods)[0]
+				edit(s.store, pods, keyOf(pod), pod.UID, func(p *corev1.Pod) {
+					p.Spec.NodeName = second.Status.NodeName
+				})
+			}
+			r.stale = false
+			s.judge.leaving(r, second, command.Underutilized)
+			if (s.failure == nil) != c.want {
+				t.Errorf("the judge says %v", s.failure)
+			}
+		})
+	}
+}
+
+// joinsMove makes a claim one of those that go in the move.
+func (s *Sim) joinsMove(name string) *v1.NodeClaim {
+	claim, _ := find[*v1.NodeClaim](s.store, claims, name)
+	edit(s.store, claims, name, claim.UID, func(c *v1.NodeClaim) {
+		c.Annotations = map[string]string{cluster.MoveAnnotation: theMove}
+	})
+	claim, _ = find[*v1.NodeClaim](s.store, claims, name)
+	return claim
 }
