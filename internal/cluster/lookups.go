@@ -132,6 +132,23 @@ func (l *lookups) addClaim(c *Claim) {
 	l.nodeOf[c.Name], l.claimOf[n.Name] = n, c
 }
 
+// addNominated notes where a pod is expected. Where we want a pending pod to go is for the placement to say.
+func (l *lookups) addNominated(p *Pod) {
+	switch {
+	case p.Finished, !p.Deleting.IsZero():
+	case p.Daemon && p.Node == "":
+		if l.daemonsNominated == nil {
+			l.daemonsNominated = make(map[string][]*Pod)
+		}
+		l.daemonsNominated[p.Nominated] = append(l.daemonsNominated[p.Nominated], p)
+	case !p.Daemon && !p.Mirror && !p.IsPending():
+		if l.nominated == nil {
+			l.nominated = make(map[string]bool)
+		}
+		l.nominated[p.Nominated] = true
+	}
+}
+
 // addPods sorts the pods by node and by owner. There may be a hundred thousand of them, so each name is looked up once.
 func (l *lookups) addPods(pods []*Pod) {
 	l.unschedulable = make(map[*PodClass]time.Time)
@@ -143,20 +160,11 @@ func (l *lookups) addPods(pods []*Pod) {
 			hosts[i].count++
 			held++
 		}
-		if p.Daemon && p.Nominated != "" && p.Node == "" && !p.Finished && p.Deleting.IsZero() {
-			if l.daemonsNominated == nil {
-				l.daemonsNominated = make(map[string][]*Pod)
-			}
-			l.daemonsNominated[p.Nominated] = append(l.daemonsNominated[p.Nominated], p)
+		if p.Nominated != "" {
+			l.addNominated(p)
 		}
 		if p.Finished || !p.Deleting.IsZero() || p.Daemon || p.Mirror {
 			continue
-		}
-		if p.Nominated != "" && !p.IsPending() { // where we want a pending pod to go is for the placement to say
-			if l.nominated == nil {
-				l.nominated = make(map[string]bool)
-			}
-			l.nominated[p.Nominated] = true
 		}
 		workloadClaims := entry(l.byOwner, p.Owner)
 		families[i] = workloadClaims

@@ -40,6 +40,16 @@ type Rule struct {
 	HonorTaints bool
 }
 
+// Selects reports whether the rule counts a pod with the labels in the namespace.
+func (r *Rule) Selects(s *Snapshot, namespace string, podLabels Labels) bool {
+	for i := range r.Selectors {
+		if !r.Selectors[i].Selects(namespace, s.Namespaces[namespace], podLabels) {
+			return false
+		}
+	}
+	return len(r.Selectors) > 0
+}
+
 // Selector selects pods by namespace and labels.
 type Selector struct {
 	// Namespaces by name, sorted; NamespaceLabels adds those whose labels meet it, if HasNamespaceLabels.

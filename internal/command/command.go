@@ -19,6 +19,13 @@ type Command interface {
 	command()
 }
 
+// All has one of each command.
+func All() []Command {
+	return []Command{CreateClaim{}, Nominate{}, Bind{}, LaunchInstance{}, Register{}, Open{}, Initialize{}, Fence{},
+		Unfence{}, DeleteClaim{}, DeleteNode{}, Evict{}, Terminate{}, Release{}, Adopt{}, SetPool{}, SetClaim{},
+		WritePoolHash{}, WriteClaimHash{}}
+}
+
 // IsStatusUpdate reports whether a command only writes down what has been seen: nobody waits for it as for an act.
 func IsStatusUpdate(c Command) bool {
 	switch c.(type) {

@@ -227,42 +227,42 @@ func orphanNodes(s *cluster.Snapshot, step *Step) []orphan {
 			}
 			continue
 		}
-		lost := s.InstancesGone[n.ProviderID] || isVanished(s, n)
-		if !n.Deleting.IsZero() {
-			if n.Finalized && !lost {
-				out = append(out, deletedNodeOrphan(s, n))
-			}
-			continue
+		if o, counts := orphanOf(s, n, step); counts {
+			out = append(out, o)
 		}
-		if !n.Finalized && !lost {
-			continue
-		}
-		if mayFindNode(s, n) {
-			if i, found := listedInstance(s, n.ProviderID); found && isDoubtful(s, i) {
-				// it counts, and may be somebody's
-				out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)})
-			}
-			continue
-		}
-		if due := seenSince(s, n).Add(lagFor); s.Now.Before(due) {
-			step.wake(due)
-			// it counts, and may still find its claim
-			out = append(out, orphan{id: n.ProviderID, created: seenSince(s, n)})
-			continue
-		}
-		end := command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
-			Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)}
-		if lost {
-			step.emit(end)
-			continue
-		}
-		o := orphan{id: n.ProviderID, created: seenSince(s, n), terminate: end}
-		if i, found := listedInstance(s, n.ProviderID); found {
-			o.unproven, o.isSecond = i.Unproven, isSecondInstance(claimByUID(s, i.ClaimUID), i)
-		}
-		out = append(out, o)
 	}
 	return out
+}
+
+// orphanOf says what is to become of a node that nobody claims; counts says whether it is one of those of which only
+// some may end at once. A node whose instance is lost ends in any case.
+func orphanOf(s *cluster.Snapshot, n *cluster.Node, step *Step) (o orphan, counts bool) {
+	lost := s.InstancesGone[n.ProviderID] || isVanished(s, n)
+	if !n.Deleting.IsZero() {
+		return deletedNodeOrphan(s, n), n.Finalized && !lost
+	}
+	if !n.Finalized && !lost {
+		return orphan{}, false
+	}
+	o = orphan{id: n.ProviderID, created: seenSince(s, n)}
+	listed, isListed := listedInstance(s, n.ProviderID)
+	if mayFindNode(s, n) {
+		return o, isListed && isDoubtful(s, listed) // it may be somebody's
+	}
+	if due := o.created.Add(lagFor); s.Now.Before(due) {
+		step.wake(due)
+		return o, true // it may still find its claim
+	}
+	o.terminate = command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
+		Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)}
+	if lost {
+		step.emit(o.terminate)
+		return orphan{}, false
+	}
+	if isListed {
+		o.unproven, o.isSecond = listed.Unproven, isSecondInstance(claimByUID(s, listed.ClaimUID), listed)
+	}
+	return o, true
 }
 
 // deletedNodeOrphan is a node that is being deleted and has no claim. Once its end was asked for it goes on.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -140,46 +141,37 @@ func (ck *checker) stillUnhealthy(c command.Command) bool {
 	return claim != nil && ck.health.StillUnhealthy(claim)
 }
 
-// stillHolds reports whether a command still makes sense.
+// stillHolds reports whether a command still makes sense. It knows every command: one that it forgot would be dropped
+// from every plan.
 func (ck *checker) stillHolds(c command.Command) bool {
 	s := ck.Snapshot
 	switch c := c.(type) {
 	case command.CreateClaim:
-		pool := s.Pool(c.Pool)
-		return pool != nil && pool.UID == c.PoolUID && pool.Generation == c.Generation && s.Claim(c.Name) == nil &&
-			(pool.Static && len(c.Pods) == 0 || pool.IsUsable() && anyNeedsPlace(c.Pods, s) &&
-				ck.claimAdmission.admit(c.Pods)) && ck.withinLimits(pool, c)
+		return ck.mayCreate(c)
 	case command.LaunchInstance:
-		claim := liveClaim(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
+		return ck.mayLaunch(c)
 	case command.Register:
-		return liveClaim(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+		return joins(s, c.Claim)
 	case command.Initialize:
-		return liveClaim(s, c.Claim) != nil && s.NodeOf(c.Claim) != nil
+		return joins(s, c.Claim)
 	case command.Open:
-		n := s.Node(c.Node)
-		return n != nil && n.KeptFor != ""
+		return isKept(s, c.Node)
 	case command.Adopt:
 		return liveClaim(s, c.Claim) != nil
 	case command.Fence:
-		return s.Node(c.Node) != nil && (c.Reason == command.Requested || c.Move == "" && stillEmpty(s, c.Claim) ||
-			c.Move != "" && ck.mayBegin(c))
+		return ck.mayFence(c)
 	case command.Unfence:
-		return liveClaim(s, c.Claim) != nil && s.Node(c.Node) != nil
+		return isThere(s, c)
 	case command.DeleteClaim:
-		claim := liveClaim(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && ck.stillDue(c) && ck.stillReplaced(c)
+		return ck.mayDelete(c)
 	case command.Evict:
 		return slices.ContainsFunc(s.PodsOn(c.Node), func(p *cluster.Pod) bool { return p.UID == c.UID })
 	case command.Nominate:
-		n := s.Node(c.Node)
-		return stillPending(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
+		return mayNominate(s, c)
 	case command.Bind:
-		n := s.Node(c.Node) // once it is ready, kube-scheduler gives its room away as it likes
-		return stillPending(s, c.UID) && n != nil && !n.Ready && ck.hasRoomToBind(n, c.UID)
+		return ck.mayBind(c)
 	case command.DeleteNode:
-		n := s.Node(c.Node)
-		return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !isClaimed(s, c.ProviderID)
+		return mayDeleteNode(s, c)
 	case command.Terminate:
 		return stillEnds(s, c)
 	case command.Release:
@@ -188,8 +180,94 @@ func (ck *checker) stillHolds(c command.Command) bool {
 		return s.Pool(c.Pool) != nil
 	case command.SetClaim:
 		return s.Claim(c.Claim) != nil
+	case command.WritePoolHash:
+		return hasHash(s.Pool(c.Pool), c)
+	case command.WriteClaimHash:
+		return needsHash(s, c)
 	}
-	return hashStillNeeded(c, s)
+	panic(fmt.Sprintf("no check of %T", c))
+}
+
+// mayCreate reports whether a claim is still to be made.
+func (ck *checker) mayCreate(c command.CreateClaim) bool {
+	pool := ck.Pool(c.Pool)
+	if pool == nil || pool.UID != c.PoolUID || pool.Generation != c.Generation || ck.Claim(c.Name) != nil {
+		return false
+	}
+	isForNobody := pool.Static && len(c.Pods) == 0
+	return (isForNobody || pool.IsUsable() && anyNeedsPlace(c.Pods, ck.Snapshot) && ck.claimAdmission.admit(c.Pods)) &&
+		ck.withinLimits(pool, c)
+}
+
+// mayLaunch reports whether an instance is still to be launched for a claim.
+func (ck *checker) mayLaunch(c command.LaunchInstance) bool {
+	claim := liveClaim(ck.Snapshot, c.Claim)
+	return claim != nil && claim.UID == c.UID && !claim.Is(cluster.Launched)
+}
+
+// mayFence reports whether a node is still to be fenced: on request, because it is empty, or for a move.
+func (ck *checker) mayFence(c command.Fence) bool {
+	switch {
+	case ck.Node(c.Node) == nil:
+		return false
+	case c.Reason == command.Requested:
+		return true
+	case c.Move == "":
+		return stillEmpty(ck.Snapshot, c.Claim)
+	}
+	return ck.mayBegin(c)
+}
+
+// mayDelete reports whether a claim is still to be deleted.
+func (ck *checker) mayDelete(c command.DeleteClaim) bool {
+	claim := liveClaim(ck.Snapshot, c.Claim)
+	return claim != nil && claim.UID == c.UID && ck.stillDue(c) && ck.stillReplaced(c)
+}
+
+// mayBind reports whether a pod is still to be bound. Once the node is ready, kube-scheduler gives its room away as it
+// likes.
+func (ck *checker) mayBind(c command.Bind) bool {
+	n := ck.Node(c.Node)
+	return stillPending(ck.Snapshot, c.UID) && n != nil && !n.Ready && ck.hasRoomToBind(n, c.UID)
+}
+
+// joins reports whether a claim and its node are there.
+func joins(s *cluster.Snapshot, claim string) bool {
+	return liveClaim(s, claim) != nil && s.NodeOf(claim) != nil
+}
+
+// isThere reports whether a claim and the node that is to be opened again are there.
+func isThere(s *cluster.Snapshot, c command.Unfence) bool {
+	return liveClaim(s, c.Claim) != nil && s.Node(c.Node) != nil
+}
+
+// isKept reports whether a node is kept for a move.
+func isKept(s *cluster.Snapshot, node string) bool {
+	n := s.Node(node)
+	return n != nil && n.KeptFor != ""
+}
+
+// mayNominate reports whether a pod is still to be told where it is expected.
+func mayNominate(s *cluster.Snapshot, c command.Nominate) bool {
+	n := s.Node(c.Node)
+	return stillPending(s, c.UID) && (c.Node == "" || n != nil && n.Deleting.IsZero())
+}
+
+// mayDeleteNode reports whether a node without a claim is still to be deleted.
+func mayDeleteNode(s *cluster.Snapshot, c command.DeleteNode) bool {
+	n := s.Node(c.Node)
+	return n != nil && n.UID == c.UID && n.Deleting.IsZero() && !isClaimed(s, c.ProviderID)
+}
+
+// hasHash reports whether the pool still has the template that the hash is of.
+func hasHash(p *cluster.Pool, c command.WritePoolHash) bool {
+	return p != nil && p.UID == c.UID && p.Hash == c.Hash && p.HashVersion == c.Version
+}
+
+// needsHash reports whether a claim still lacks the hash, or has one that was computed in another way.
+func needsHash(s *cluster.Snapshot, c command.WriteClaimHash) bool {
+	claim := liveClaim(s, c.Claim)
+	return claim != nil && claim.UID == c.UID && (claim.Hash == "" || claim.HashVersion != c.Version)
 }
 
 // stillEnds reports whether an instance is still to be ended: a pod may have shown up on its node, and an orphan may be
@@ -207,19 +285,6 @@ func isClaimed(s *cluster.Snapshot, providerID string) bool {
 	return slices.ContainsFunc(s.Claims, func(claim *cluster.Claim) bool { return claim.ProviderID == providerID })
 }
 
-// hashStillNeeded reports whether a hash is still to be written.
-func hashStillNeeded(c command.Command, s *cluster.Snapshot) bool {
-	switch c := c.(type) {
-	case command.WritePoolHash:
-		p := s.Pool(c.Pool)
-		return p != nil && p.UID == c.UID && p.Hash == c.Hash && p.HashVersion == c.Version
-	case command.WriteClaimHash:
-		claim := liveClaim(s, c.Claim)
-		return claim != nil && claim.UID == c.UID && (claim.Hash == "" || claim.HashVersion != c.Version)
-	}
-	return false
-}
-
 func liveClaim(s *cluster.Snapshot, name string) *cluster.Claim {
 	if c := s.Claim(name); c != nil && c.Deleting.IsZero() {
 		return c
@@ -230,27 +295,20 @@ func liveClaim(s *cluster.Snapshot, name string) *cluster.Claim {
 // stillDue reports whether the reason for which a claim is deleted still holds.
 func (ck *checker) stillDue(c command.DeleteClaim) bool {
 	s := ck.Snapshot
-	n := s.NodeOf(c.Claim)
-	claim := s.Claim(c.Claim)
-	if c.Reason == command.Interrupted { // whether there is room for its pods is asked for all that go
-		if c.Departure == "" {
-			return disrupt.MustGoNow(s, ck.set, claim)
-		}
+	n, claim := s.NodeOf(c.Claim), s.Claim(c.Claim)
+	switch {
+	case c.Reason == command.Interrupted && c.Departure == "":
+		return disrupt.MustGoNow(s, ck.set, claim)
+	case c.Reason == command.Interrupted: // whether there is room for its pods is asked for all that go
 		return claim.IsInterrupted() && (claim.Interruption.IsUrgent() || ck.mayStillGo(claim, n))
-	}
-	if over := claim.Created.Add(claim.ExpireAfter.For); c.Reason == command.Expired && !claim.ExpireAfter.Never &&
-		!s.Now.Before(over) {
+	case c.Reason == command.Expired && isOver(s, claim):
 		return true
-	}
-	if claim.Move != "" && disrupt.MoveReason(claim.Move) == c.Reason {
+	case claim.Move != "" && disrupt.MoveReason(claim.Move) == c.Reason:
 		return ck.mayStillGo(claim, n)
 	}
 	switch c.Reason {
 	case command.Empty:
-		if claim.Replaces != "" && !claim.Is(cluster.Initialized) && awaitsReplacement(s, claim.Replaces) {
-			return false
-		}
-		return stillEmpty(s, c.Claim) || n == nil && claim.Replaces != "" && !claim.Is(cluster.Registered)
+		return isUnused(s, claim, n)
 	case command.Underutilized, command.Drifted, command.Expired: // what goes in no move any more has been opened again
 		return false
 	case command.NodeMissing:
@@ -259,6 +317,22 @@ func (ck *checker) stillDue(c command.DeleteClaim) bool {
 		return n == nil || !n.Ready
 	}
 	return true
+}
+
+// isOver reports whether a claim has reached the age at which it expires.
+func isOver(s *cluster.Snapshot, claim *cluster.Claim) bool {
+	return !claim.ExpireAfter.Never && !s.Now.Before(claim.Created.Add(claim.ExpireAfter.For))
+}
+
+// isUnused reports whether a node that goes because it is empty still is, or was made for a move that needs it no more.
+func isUnused(s *cluster.Snapshot, claim *cluster.Claim, n *cluster.Node) bool {
+	if claim.Replaces == "" {
+		return stillEmpty(s, claim.Name)
+	}
+	if !claim.Is(cluster.Initialized) && awaitsReplacement(s, claim.Replaces) {
+		return false
+	}
+	return stillEmpty(s, claim.Name) || n == nil && !claim.Is(cluster.Registered)
 }
 
 // stillReplaced reports whether what was made in place of a static pool's node is still up, if the node goes for that;

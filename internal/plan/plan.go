@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/nominate"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -254,6 +255,34 @@ func (p *Plan) place(o *cluster.Overlay, settings schedule.Settings) {
 	}
 	p.Placement = trustVerifiedMoves(o, settings, schedule.Place(o, settings))
 	m.known, m.placement, m.heldPods, m.demand, m.supply = true, p.Placement, settings.HeldPods, demand, supply
+}
+
+// addNominations has pods told of the nodes that were made for them.
+func (p *Plan) addNominations(s *cluster.Snapshot, policy Policy) {
+	if policy.Placement != PlaceByNomination && policy.Placement != PlaceByBinding {
+		return
+	}
+	in := nominate.Input{Snapshot: s, Placement: &p.Placement, Binding: policy.Placement == PlaceByBinding,
+		Lifecycle: policy.Lifecycle}
+	if !p.Provisioned {
+		if !nominate.IsDue(s, in.Binding) {
+			return
+		}
+		draft := Plan{memo: p.memo} // by which pods are told; no claim is made from it
+		draft.place(s.SchedulerView(), policy.Schedule)
+		in.Placement = &draft.Placement
+	}
+	for _, c := range p.Commands {
+		if r, ok := c.(command.Register); ok {
+			in.Registered = append(in.Registered, r)
+		}
+	}
+	told := nominate.Pods(in)
+	p.Commands = append(slices.DeleteFunc(p.Commands, func(c command.Command) bool {
+		r, ok := c.(command.Register)
+		return ok && told.KeptClosed[r.Node]
+	}), told.Commands...)
+	p.WakeAt = cluster.Earlier(p.WakeAt, told.WakeAt)
 }
 
 // advanceClaims has everything that is on its way take its next step.

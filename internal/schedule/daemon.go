@@ -38,7 +38,7 @@ func daemonMeetsAffinity(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Da
 		if r.Kind != cluster.Affinity {
 			continue
 		}
-		if any = true; !ruleSelectsDaemon(s, r, d) {
+		if any = true; !r.Selects(s, d.Namespace, d.Labels) {
 			return false
 		}
 	}
@@ -49,7 +49,7 @@ func daemonMeetsAffinity(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Da
 // A node without the rule's label is in nobody's domain.
 func (pm *poolMarket) daemonRepels(s *cluster.Snapshot, c *cluster.PodClass, d *cluster.Daemon) bool {
 	return slices.ContainsFunc(c.Rules, func(r *cluster.Rule) bool {
-		return r.Kind == cluster.AntiAffinity && pm.hasLabel(r.TopologyKey) && ruleSelectsDaemon(s, r, d)
+		return r.Kind == cluster.AntiAffinity && pm.hasLabel(r.TopologyKey) && r.Selects(s, d.Namespace, d.Labels)
 	})
 }
 
@@ -58,16 +58,6 @@ func (pm *poolMarket) hasLabel(key string) bool {
 	_, fixed := pm.fixedLabels.Get(key)
 	_, open := pm.openRequirements.Get(key)
 	return key == cluster.HostnameLabel || fixed || open || pm.pool.Catalog.Index().Knows(key)
-}
-
-// ruleSelectsDaemon reports whether the rule selects the daemon's pods.
-func ruleSelectsDaemon(s *cluster.Snapshot, r *cluster.Rule, d *cluster.Daemon) bool {
-	for i := range r.Selectors {
-		if !r.Selectors[i].Selects(d.Namespace, s.Namespaces[d.Namespace], d.Labels) {
-			return false
-		}
-	}
-	return len(r.Selectors) > 0
 }
 
 // restrictByDaemons takes the offerings out of a feasible set's alternative on which daemonsets leave no place for the

@@ -202,7 +202,7 @@ func (m *ruleMatcher) match(p *cluster.Pod, end int32) []int32 {
 				break
 			}
 			if r := m.rules[id]; len(r.Selectors) < 2 || &r.Selectors[0] != last {
-				if selected, last = m.ruleSelects(r, p), nil; len(r.Selectors) > 1 {
+				if selected, last = r.Selects(m.s, p.Namespace, p.Labels), nil; len(r.Selectors) > 1 {
 					last = &r.Selectors[0]
 				}
 			}
@@ -217,16 +217,6 @@ func (m *ruleMatcher) match(p *cluster.Pod, end int32) []int32 {
 	try(m.unlabelledRules)
 	slices.Sort(out)
 	return out
-}
-
-// ruleSelects reports whether the rule counts the pod.
-func (m *ruleMatcher) ruleSelects(r *cluster.Rule, p *cluster.Pod) bool {
-	for i := range r.Selectors {
-		if !r.Selectors[i].Selects(p.Namespace, m.s.Namespaces[p.Namespace], p.Labels) {
-			return false
-		}
-	}
-	return len(r.Selectors) > 0
 }
 
 // podSetsOf sorts pods into pod sets: the important and the large come first.

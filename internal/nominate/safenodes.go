@@ -1,4 +1,4 @@
-package plan
+package nominate
 
 import (
 	"slices"
@@ -44,18 +44,10 @@ func (sn *safeNodes) readClasses(n *nominator) {
 			continue
 		}
 		tribes[t] = true
-		sn.tied[p.Class] = slices.ContainsFunc(sn.rules, func(r *cluster.Rule) bool { return ruleSelects(n.s, r, p) })
+		sn.tied[p.Class] = slices.ContainsFunc(sn.rules, func(r *cluster.Rule) bool {
+			return r.Selects(n.s, p.Namespace, p.Labels)
+		})
 	}
-}
-
-// ruleSelects reports whether the rule is about the pod.
-func ruleSelects(s *cluster.Snapshot, r *cluster.Rule, p *cluster.Pod) bool {
-	for i := range r.Selectors {
-		if !r.Selectors[i].Selects(p.Namespace, s.Namespaces[p.Namespace], p.Labels) {
-			return false
-		}
-	}
-	return len(r.Selectors) > 0
 }
 
 // isSingleClass reports whether the node takes pods of one class only, whom nothing ties, and DaemonSets leave them
@@ -160,6 +152,6 @@ func (p *nominatedPods) add(pod *cluster.Pod, node string) {
 // spreadsOver reports whether the pod is spread over pods like the other.
 func (nom *nominator) spreadsOver(pod, other *cluster.Pod) bool {
 	return slices.ContainsFunc(pod.Class.Rules, func(r *cluster.Rule) bool {
-		return r.Kind == cluster.Spread && ruleSelects(nom.s, r, other)
+		return r.Kind == cluster.Spread && r.Selects(nom.s, other.Namespace, other.Labels)
 	})
 }

@@ -1,4 +1,4 @@
-package plan
+package nominate
 
 import (
 	"cmp"
@@ -41,11 +41,10 @@ type closedNode struct {
 }
 
 // closedNodes are the nodes that only registration keeps closed, or will as soon as their kubelets are up.
-func (p *Plan) closedNodes(s *cluster.Snapshot) map[string]*closedNode {
+func closedNodes(s *cluster.Snapshot, registered []command.Register) map[string]*closedNode {
 	out := make(map[string]*closedNode)
-	for _, c := range p.Commands {
-		r, ok := c.(command.Register)
-		if n := s.Node(r.Node); ok && n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) {
+	for _, r := range registered {
+		if n := s.Node(r.Node); n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) {
 			out[r.Node] = &closedNode{node: n, claim: s.Claim(r.Claim)}
 		}
 	}
@@ -71,16 +70,17 @@ func (nom *nominator) countPod(pod *cluster.Pod, node string, nominated bool) {
 	}
 }
 
-// openInTurns lets the nodes open one after the other, each when its pods, and no others, have been told.
+// openInTurns lets the nodes open one after the other, each when its pods, and no others, have been told, and says
+// which stay closed.
 //
 // A node that opens makes kube-scheduler try every pod that waits. Those that it can't place lose the node that was
 // named for them, and whoever loses that before the node opens is put anywhere. So nobody is told of a node before its
 // turn, and a turn begins when kube-scheduler has come to rest. That takes a fraction of a second for each; nobody
 // waits for ever.
-func (p *Plan) openInTurns(n *nominator) {
-	closed, line, opening := n.orderClosed(p)
+func (nom *nominator) openInTurns() (keptClosed map[string]bool) {
+	closed, line, opening := nom.orderClosed()
 	turn := line[:turnSize(line)]
-	restless := n.schedulerIsBusy(p) && !n.waitedEnough(line)
+	restless := nom.schedulerIsBusy() && !nom.waitedEnough(line)
 	now := make(map[string]bool)
 	untold := 0
 	for _, closed := range turn {
@@ -90,7 +90,7 @@ func (p *Plan) openInTurns(n *nominator) {
 	for i, cn := range line {
 		closed[cn.node.Name] = restless || opening || untold > 0 || i >= len(turn)
 	}
-	n.steps = slices.DeleteFunc(n.steps, func(st nominationStep) bool {
+	nom.steps = slices.DeleteFunc(nom.steps, func(st nominationStep) bool {
 		if _, tells := st.command.(command.Nominate); !tells || st.node == "" || st.hadOtherNode {
 			return false
 		}
@@ -99,10 +99,7 @@ func (p *Plan) openInTurns(n *nominator) {
 		}
 		return restless
 	})
-	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
-		r, ok := c.(command.Register)
-		return ok && closed[r.Node]
-	})
+	return closed
 }
 
 // turnSize is how many of the nodes that wait open together. It is one; but in a crowd that would take too long, and
@@ -122,7 +119,7 @@ func turnSize(line []*closedNode) int {
 
 // orderClosed says which nodes stay closed because their kubelets are not up, and in which order those whose are wait
 // for their turn. opening says that the one before is being opened right now.
-func (nom *nominator) orderClosed(p *Plan) (closed map[string]bool, line []*closedNode, opening bool) {
+func (nom *nominator) orderClosed() (closed map[string]bool, line []*closedNode, opening bool) {
 	closed = make(map[string]bool)
 	for _, name := range slices.Sorted(maps.Keys(nom.closedNodes)) {
 		cn := nom.closedNodes[name]
@@ -137,10 +134,10 @@ func (nom *nominator) orderClosed(p *Plan) (closed map[string]bool, line []*clos
 			// clocks that differ must not keep it closed
 		case onlyUnregistered(cn):
 			line = append(line, cn)
-			p.WakeAt = cluster.Earlier(p.WakeAt, until)
+			nom.wakeAt = cluster.Earlier(nom.wakeAt, until)
 		default:
 			closed[name] = true
-			p.WakeAt = cluster.Earlier(p.WakeAt, until)
+			nom.wakeAt = cluster.Earlier(nom.wakeAt, until)
 		}
 	}
 	slices.SortFunc(line, func(a, b *closedNode) int {
@@ -209,13 +206,13 @@ func onlyUnregistered(closed *closedNode) bool {
 }
 
 // schedulerIsBusy reports whether kube-scheduler is at work: whoever is told a node now may lose it again at once.
-func (nom *nominator) schedulerIsBusy(p *Plan) bool {
+func (nom *nominator) schedulerIsBusy() bool {
 	still := nom.s.SchedulerActivity.Last.Add(schedulerIdleFor)
 	if !nom.s.Now.Before(still) || !nom.s.Now.Before(nom.s.SchedulerActivity.Began.Add(schedulerBusyFor)) {
 		return false
 	}
 	if len(nom.steps) > 0 || len(nom.closedNodes) > 0 {
-		p.WakeAt = cluster.Earlier(p.WakeAt, still)
+		nom.wakeAt = cluster.Earlier(nom.wakeAt, still)
 	}
 	return true
 }

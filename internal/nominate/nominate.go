@@ -1,4 +1,4 @@
-package plan
+package nominate
 
 import (
 	"cmp"
@@ -19,49 +19,53 @@ const maxNominations = 50
 // notReady is the taint of a node whose kubelet is not up yet; it is what binding does not wait for.
 const notReady = "node.kubernetes.io/not-ready"
 
-// addNominations sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new
-// nodes as it likes, and pods that it keeps for last may find no room where room was planned for them.
+// Input is what nominations depend on.
+type Input struct {
+	Snapshot *cluster.Snapshot
+	// Placement is where pods go.
+	Placement *schedule.Placement
+	// Binding says that pods are bound where they can be.
+	Binding bool
+	// Lifecycle says how long nodes may take to register.
+	Lifecycle lifecycle.Settings
+	// Registered are the registrations that would open nodes now.
+	Registered []command.Register
+}
+
+// Result is what is to be done now.
+type Result struct {
+	Commands []command.Command
+	// KeptClosed are the nodes whose registration has to wait.
+	KeptClosed map[string]bool
+	// WakeAt is when to ask again even if nothing changes; zero for never.
+	WakeAt time.Time
+}
+
+// Pods sees to it that pods get to the nodes that were made for them: kube-scheduler, left alone, fills new nodes as it
+// likes, and pods that it keeps for last may find no room where room was planned for them.
 //
 // By nomination, each pod's node is written to its status right before that opens; kube-scheduler then tries this node
 // first and keeps the room for the pod (see openInTurns). By binding, pods are bound while the node's kubelet is not up
 // yet; those that can't be, and those of a node whose kubelet is up already, are nominated.
-func (p *Plan) addNominations(s *cluster.Snapshot, policy Policy) {
-	if policy.Placement != PlaceByNomination && policy.Placement != PlaceByBinding {
-		return
-	}
-	placement := p.nominationPlacement(s, policy)
-	if placement == nil {
-		return
-	}
-	n := &nominator{s: s, binding: policy.Placement == PlaceByBinding, lifecycle: policy.Lifecycle}
-	n.targetNode, n.closedNodes = podNodes(s, placement), p.closedNodes(s)
-	for _, pod := range s.Pending() {
+func Pods(in Input) Result {
+	n := &nominator{s: in.Snapshot, binding: in.Binding, lifecycle: in.Lifecycle,
+		targetNode: podNodes(in.Snapshot, in.Placement), closedNodes: closedNodes(in.Snapshot, in.Registered)}
+	for _, pod := range n.s.Pending() {
 		n.decide(pod)
 	}
 	slices.SortFunc(n.steps, compareSteps)
-	p.openInTurns(n)
-	p.Commands = append(p.Commands, n.firstSteps()...)
+	closed := n.openInTurns()
+	return Result{Commands: n.firstSteps(), KeptClosed: closed, WakeAt: n.wakeAt}
 }
 
-// nominationPlacement is the placement by which pods are nominated. While more pods are awaited none is made; but nodes
-// may be coming for pods that were planned for before, and these are nominated by what a placement of all that are
-// there would be. No claim is made from it.
-func (p *Plan) nominationPlacement(s *cluster.Snapshot, policy Policy) *schedule.Placement {
-	if p.Provisioned {
-		return &p.Placement
-	}
+// IsDue reports whether pods have to be told of nodes although no placement was made, because more pods are awaited:
+// nodes may be coming for pods that were planned for before.
+func IsDue(s *cluster.Snapshot, binding bool) bool {
 	coming := slices.DeleteFunc(slices.Clone(s.Claims), func(c *cluster.Claim) bool {
 		return len(c.Seats) == 0 || !isNotYetOpen(c, s.NodeOf(c.Name))
 	})
-	if len(coming) == 0 || len(s.Pending()) == 0 {
-		return nil
-	}
-	if policy.Placement == PlaceByNomination && areAlike(s.Pending()) && !anyContested(s, coming) {
-		return nil
-	}
-	draft := Plan{memo: p.memo}
-	draft.place(s.SchedulerView(), policy.Schedule)
-	return &draft.Placement
+	return len(coming) > 0 && len(s.Pending()) > 0 &&
+		(binding || !areAlike(s.Pending()) || anyContested(s, coming))
 }
 
 // anyContested reports whether DaemonSets may take the room of the pods that wait, which are alike, on one of the nodes
@@ -111,6 +115,7 @@ type nominator struct {
 	steps       []nominationStep
 	safeNodes   safeNodes
 	nominated   nominatedPods
+	wakeAt      time.Time
 }
 
 // nominationStep is something to be done for a pod. came is when its node did, share how much of the node the pod
