@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -104,10 +105,7 @@ func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, 
 		return nil
 	}
 	gone := ex.leavingAnyway()
-	cared := make(map[string]bool, len(o.handled))
-	for uid := range o.handled {
-		cared[uid] = true
-	}
+	cared, leaving := maps.Clone(o.handled), make(map[string]bool)
 	for _, m := range others {
 		for i := range m.nodes {
 			gone = append(gone, m.nodes[i].Node.Name)
@@ -119,13 +117,16 @@ func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, 
 	for _, m := range moves {
 		for i := range m.nodes {
 			gone = append(gone, m.nodes[i].Node.Name)
+			for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+				leaving[p.Class.Key] = true
+			}
 		}
 	}
 	closed, avoid := append(ex.replacementHosts(others), ex.lateReplacements()...), []string(nil)
 	if savesMoney(moves[0].reason) {
 		closed = append(append(closed, ex.unquietNodes(moves)...), ex.nodesWithoutClaim()...)
 	} else {
-		avoid = ex.driftedHosts()
+		avoid = ex.driftedHosts(leaving)
 	}
 	overlay := ex.overlayWithout(gone, o.placedOn, cared)
 	memo.query = ex.queryFor(moves, gone, append(avoid, closed...), &otherPlacements{placedOn: o.placedOn,
@@ -196,10 +197,7 @@ func setOf(lists ...[]string) map[string]bool {
 func (ex *executor) lateReplacements() []string {
 	var out []string
 	for _, c := range ex.s.Claims {
-		if c.Replaces == "" || c.Is(cluster.Initialized) {
-			continue
-		}
-		if at := c.Created.Add(ex.longestWaitFor(c)); !ex.s.Now.Before(at) {
+		if c.Replaces != "" && !c.Is(cluster.Initialized) && !ex.s.Now.Before(c.Created.Add(ex.longestWaitFor(c))) {
 			out = append(out, cluster.HostName(c, ex.s.NodeOf(c.Name)))
 		}
 	}
@@ -241,9 +239,6 @@ func (ex *executor) nodesWithoutClaim() []string {
 
 // replacementHosts are the hosts that were made for some moves.
 func (ex *executor) replacementHosts(moves []*activeMove) []string {
-	if len(moves) == 0 {
-		return nil
-	}
 	ids := make(map[string]bool, len(moves))
 	for _, m := range moves {
 		ids[m.id] = true
@@ -257,11 +252,15 @@ func (ex *executor) replacementHosts(moves []*activeMove) []string {
 	return out
 }
 
-// driftedHosts are the nodes that have drifted: pods that were moved there would have to move again.
-func (ex *executor) driftedHosts() []string {
+// driftedHosts are the nodes that have drifted: pods that were moved there would have to move again. Only an empty one
+// with seats for pods that leave interrupted nodes is theirs: they would get there in any case when they are evicted.
+func (ex *executor) driftedHosts(leaving map[string]bool) []string {
+	hasSeat := func(seat cluster.Seat) bool { return ex.interruptionsOnly && leaving[seat.Class] }
 	var out []string
 	for _, c := range ex.s.Claims {
-		if n := ex.s.NodeOf(c.Name); n != nil && c.Is(cluster.Drifted) && DriftOf(ex.s, c) != "" {
+		n := ex.s.NodeOf(c.Name)
+		if n != nil && c.Is(cluster.Drifted) && DriftOf(ex.s, c) != "" && !(slices.ContainsFunc(c.Seats, hasSeat) &&
+			!slices.ContainsFunc(ex.s.PodsOn(n.Name), (*cluster.Pod).IsWorkload)) {
 			out = append(out, n.Name)
 		}
 	}
