@@ -18,12 +18,23 @@ type ReplacementRequest struct {
 	Slot     cluster.Slot // of a static pool
 	Replaces string
 	Reason   command.Reason
-	// LinkedWith is the move with which the one that it is for shares new nodes; empty if it shares none.
+	// LinkedWith is the move with which the one that it is for shares new nodes, if they save money; empty if it shares
+	// none.
 	LinkedWith string
+	// SharedWith are the other moves whose pods need the node, if they have to be. Unlike moves that save money, each
+	// of them goes by itself.
+	SharedWith []string
 }
 
-// LinkID is the name of all moves that share new nodes with the one that the node is for.
+// LinkID is the name of all moves that save money and share new nodes with the one that the node is for.
 func (w *ReplacementRequest) LinkID() string { return cmp.Or(w.LinkedWith, w.Replaces) }
+
+// For is the request with another of the moves that share the node as the one that it is for.
+func (w *ReplacementRequest) For(move string) ReplacementRequest {
+	out := *w
+	out.Replaces, out.Reason, out.SharedWith = move, MoveReason(move), nil
+	return out
+}
 
 // GivenUp is a move that does not come about.
 type GivenUp struct {
@@ -77,7 +88,7 @@ func (ex *executor) refence(m *activeMove) {
 
 // proceedRequired is about the moves that have to be, each by itself.
 func (ex *executor) proceedRequired() {
-	made := make(map[int]bool)
+	made := make(map[int]int)
 	for _, m := range ex.moves {
 		if m.giveUpReason != "" || m.isStatic || savesMoney(m.reason) {
 			continue
@@ -115,13 +126,23 @@ func (ex *executor) lacksReplacement(m *activeMove) bool {
 	return ex.awaitingReplacements[m.id]
 }
 
-// requestBins asks for the new nodes that the move's pods need, unless another move has.
-func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int]bool) {
+// requestBins asks for the new nodes that the move's pods need. Where another move has asked for one, it says that this
+// one needs it, too. made are the requests so far, by the number of the node.
+func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int]int) {
 	for i := range m.destinations {
-		if n := m.destinations[i].bin; m.destinations[i].distance == atNewNode && !made[n] {
-			made[n] = true
-			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[n], Replaces: m.id,
+		dest := &m.destinations[i]
+		if dest.distance != atNewNode {
+			continue
+		}
+		at, known := made[dest.bin]
+		if !known {
+			made[dest.bin] = len(ex.Replacements)
+			ex.Replacements = append(ex.Replacements, ReplacementRequest{Bin: bins[dest.bin], Replaces: m.id,
 				Reason: m.reason})
+			continue
+		}
+		if w := &ex.Replacements[at]; w.Replaces != m.id && !slices.Contains(w.SharedWith, m.id) {
+			w.SharedWith = append(w.SharedWith, m.id)
 		}
 	}
 }

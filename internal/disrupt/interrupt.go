@@ -269,7 +269,7 @@ func (ex *executor) mayGoNow(m *activeMove) bool {
 // proceedInterrupted fences the nodes, asks for what their pods need, and lets those go whose pods all have a place
 // that is up.
 func (ex *executor) proceedInterrupted(counting bool) {
-	made := make(map[int]bool)
+	made := make(map[int]int)
 	missing := make(map[*cluster.Pool][]*activeMove)
 	var pools []*cluster.Pool
 	for _, m := range ex.moves {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -21,10 +22,10 @@ func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.Replacem
 	}
 	admitted := p.admitMoves(wanted)
 	for i := range wanted {
-		w := &wanted[i]
-		if !admitted[w.LinkID()] && w.Reason != command.Interrupted {
+		if wanted[i].Reason != command.Interrupted && admitted[i] == nil {
 			continue
 		}
+		w := cmp.Or(admitted[i], &wanted[i])
 		if pool := w.Bin.Pool; pool.Probing { // one finds out, be it for a pod or for a move
 			if probed[pool.Name] || schedule.HasUnlaunchedClaim(s, pool) {
 				continue
@@ -49,25 +50,52 @@ func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.Replacem
 	}
 }
 
-// admitMoves are the moves that may have their nodes made, those for interrupted nodes aside.
-func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) map[string]bool {
-	out := make(map[string]bool)
-	pods := make(map[string][][]*cluster.Pod)
-	var order []string
+// admitMoves says which of the nodes may be made, those for interrupted nodes aside: nil for one that may not. It is each move that gets all that it
+// needs or nothing, and a node that several need is made for the first that does: what the others lack is no reason to keep this one waiting.
+// Moves that save money and share new nodes count as one.
+func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) []*disrupt.ReplacementRequest {
+	out := make([]*disrupt.ReplacementRequest, len(wanted))
+	moves, needs := needsOfMoves(wanted)
+	for _, move := range moves {
+		var pods [][]*cluster.Pod
+		for _, i := range needs[move] {
+			if out[i] == nil { // what is made for another move is there for this one, too
+				pods = append(pods, wanted[i].Bin.Pods)
+			}
+		}
+		if !p.claimAdmission.admitAll(pods) {
+			continue
+		}
+		for _, i := range needs[move] {
+			if out[i] != nil {
+				continue
+			}
+			out[i] = &wanted[i]
+			if wanted[i].LinkID() != move {
+				w := wanted[i].For(move)
+				out[i] = &w
+			}
+		}
+	}
+	return out
+}
+
+// needsOfMoves says which of the nodes each move needs, by the number of the request. The moves are in the order in which they are named.
+func needsOfMoves(wanted []disrupt.ReplacementRequest) (moves []string, needs map[string][]int) {
+	needs = make(map[string][]int)
 	for i := range wanted {
 		w := &wanted[i]
 		if w.Reason == command.Interrupted {
 			continue
 		}
-		if pods[w.LinkID()] == nil {
-			order = append(order, w.LinkID())
+		for _, move := range append([]string{w.LinkID()}, w.SharedWith...) {
+			if needs[move] == nil {
+				moves = append(moves, move)
+			}
+			needs[move] = append(needs[move], i)
 		}
-		pods[w.LinkID()] = append(pods[w.LinkID()], w.Bin.Pods)
 	}
-	for _, move := range order {
-		out[move] = p.claimAdmission.admitAll(pods[move])
-	}
-	return out
+	return moves, needs
 }
 
 // keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves,
