@@ -62,14 +62,21 @@ func newClaimAdmission(s *cluster.Snapshot) *claimAdmission {
 
 // admit reports whether a node may be made for the pods: each of their owners is free of tries that concern them, or
 // may make a try that none has made in this plan.
-func (g *claimAdmission) admit(pods []*cluster.Pod) bool { return g.admitAll([][]*cluster.Pod{pods}) }
-
-// admitAll reports whether nodes may be made for all these groups of pods, one for each; if not, none counts as tried.
-func (g *claimAdmission) admitAll(groups [][]*cluster.Pod) bool {
-	if len(g.s.WorkloadTries) == 0 {
-		return true
+func (g *claimAdmission) admit(pods []*cluster.Pod) bool {
+	tries, ok := g.triesOf([][]*cluster.Pod{pods})
+	if ok {
+		maps.Copy(g.tried, tries)
 	}
-	all := make(map[*cluster.WorkloadTries]bool)
+	return ok
+}
+
+// triesOf says whether nodes may be made for all these groups of pods, one for each, and whose tries they would be.
+// Nothing counts as tried yet.
+func (g *claimAdmission) triesOf(groups [][]*cluster.Pod) (tries map[*cluster.WorkloadTries]bool, ok bool) {
+	if len(g.s.WorkloadTries) == 0 {
+		return nil, true
+	}
+	tries = make(map[*cluster.WorkloadTries]bool)
 	for _, pods := range groups {
 		owners := make(map[*cluster.WorkloadTries]bool)
 		for _, p := range pods {
@@ -78,14 +85,13 @@ func (g *claimAdmission) admitAll(groups [][]*cluster.Pod) bool {
 			}
 		}
 		for b := range owners {
-			if g.tried[b] || all[b] || !b.MayTry(g.s.Now) {
-				return false
+			if g.tried[b] || tries[b] || !b.MayTry(g.s.Now) {
+				return nil, false
 			}
 		}
-		maps.Copy(all, owners)
+		maps.Copy(tries, owners)
 	}
-	maps.Copy(g.tried, all)
-	return true
+	return tries, true
 }
 
 // wakeForTries looks again when a try may be made.

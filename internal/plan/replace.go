@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -20,19 +19,8 @@ func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.Replacem
 			nameTaken[create.Name], probed[create.Pool] = true, true
 		}
 	}
-	admitted := p.admitMoves(wanted)
-	for i := range wanted {
-		if wanted[i].Reason != command.Interrupted && admitted[i] == nil {
-			continue
-		}
-		w := cmp.Or(admitted[i], &wanted[i])
-		if pool := w.Bin.Pool; pool.Probing { // one finds out, be it for a pod or for a move
-			if probed[pool.Name] || schedule.HasUnlaunchedClaim(s, pool) {
-				continue
-			}
-			probed[pool.Name] = true
-		}
-		if w.Reason == command.Interrupted && !p.claimAdmission.admit(w.Bin.Pods) { // its pods leave in any case
+	for _, w := range p.admitMoves(s, wanted, probed) {
+		if w == nil {
 			continue
 		}
 		c := claimOf(s, &w.Bin)
@@ -50,29 +38,43 @@ func (p *Plan) createReplacements(s *cluster.Snapshot, wanted []disrupt.Replacem
 	}
 }
 
-// admitMoves says which of the nodes may be made, those for interrupted nodes aside: nil for one that may not. It is each move that gets all that it
-// needs or nothing, and a node that several need is made for the first that does: what the others lack is no reason to keep this one waiting.
-// Moves that save money and share new nodes count as one.
-func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) []*disrupt.ReplacementRequest {
+// moveNeed is the nodes that a move needs, by the number of the request.
+type moveNeed struct {
+	move     string
+	requests []int
+}
+
+// admitMoves says which of the nodes are made now: nil for one that is not. It is each move that gets all that it needs
+// or nothing, and a node that several need is made for the first that does: what the others lack is no reason to keep
+// this one waiting. Only what is made counts as tried. probed are the pools in which a node is being made already.
+func (p *Plan) admitMoves(
+	s *cluster.Snapshot, wanted []disrupt.ReplacementRequest, probed map[string]bool,
+) []*disrupt.ReplacementRequest {
 	out := make([]*disrupt.ReplacementRequest, len(wanted))
-	moves, needs := needsOfMoves(wanted)
-	for _, move := range moves {
-		var pods [][]*cluster.Pod
-		for _, i := range needs[move] {
-			if out[i] == nil { // what is made for another move is there for this one, too
-				pods = append(pods, wanted[i].Bin.Pods)
-			}
+	mustWait := func(i int) bool { // on trial one node finds out, be it for a pod or for a move
+		pool := wanted[i].Bin.Pool
+		return pool.Probing && (probed[pool.Name] || schedule.HasUnlaunchedClaim(s, pool))
+	}
+	for _, need := range needsOfMoves(wanted) {
+		// What is made for another move is there for this one, too.
+		missing := slices.DeleteFunc(need.requests, func(i int) bool { return out[i] != nil })
+		pods := make([][]*cluster.Pod, len(missing))
+		for at, i := range missing {
+			pods[at] = wanted[i].Bin.Pods
 		}
-		if !p.claimAdmission.admitAll(pods) {
+		tries, ok := p.claimAdmission.triesOf(pods)
+		if !ok || len(tries) > 0 && slices.ContainsFunc(missing, mustWait) {
 			continue
 		}
-		for _, i := range needs[move] {
-			if out[i] != nil {
+		for at, i := range missing {
+			if mustWait(i) {
 				continue
 			}
+			probed[wanted[i].Bin.Pool.Name] = true
+			p.claimAdmission.admit(pods[at])
 			out[i] = &wanted[i]
-			if wanted[i].LinkID() != move {
-				w := wanted[i].For(move)
+			if wanted[i].LinkID() != need.move {
+				w := wanted[i].For(need.move)
 				out[i] = &w
 			}
 		}
@@ -80,22 +82,29 @@ func (p *Plan) admitMoves(wanted []disrupt.ReplacementRequest) []*disrupt.Replac
 	return out
 }
 
-// needsOfMoves says which of the nodes each move needs, by the number of the request. The moves are in the order in which they are named.
-func needsOfMoves(wanted []disrupt.ReplacementRequest) (moves []string, needs map[string][]int) {
-	needs = make(map[string][]int)
+// needsOfMoves says which of the nodes each move needs. The moves are in the order in which they are named. Moves that
+// save money and share new nodes count as one, and each node for an interrupted one is by itself: its pods leave in any
+// case.
+func needsOfMoves(wanted []disrupt.ReplacementRequest) []moveNeed {
+	var out []moveNeed
+	at := make(map[string]int)
 	for i := range wanted {
 		w := &wanted[i]
 		if w.Reason == command.Interrupted {
+			out = append(out, moveNeed{w.LinkID(), []int{i}})
 			continue
 		}
 		for _, move := range append([]string{w.LinkID()}, w.SharedWith...) {
-			if needs[move] == nil {
-				moves = append(moves, move)
+			j, known := at[move]
+			if !known {
+				j = len(out)
+				at[move] = j
+				out = append(out, moveNeed{move: move})
 			}
-			needs[move] = append(needs[move], i)
+			out[j].requests = append(out[j].requests, i)
 		}
 	}
-	return moves, needs
+	return out
 }
 
 // keepLimits lets only one kind of need draw on a pool's limits in one plan: pods without a place first, then moves,
