@@ -36,10 +36,33 @@ func (b *PDB) AllowsFreely(p *Pod) bool {
 // healthy they are.
 func (b *PDB) NeverAllows() bool { return b.DesiredHealthy > 0 && b.DesiredHealthy >= b.Expected }
 
-// HoldsPods reports whether the pods of the budget wait for the end of their node where they are: it wants all that
-// there should be, and there are no more than these. While there are more, as in the middle of a rollout, some may go,
-// and nobody can tell which.
-func (b *PDB) HoldsPods() bool { return b.NeverAllows() && b.Allowed <= 0 }
+// Surplus is how many of the budget's pods may go while the others wait for the end of their node where they are: it
+// wants all that there should be, and there are so many more, as in the middle of a rollout. It is -1 for no budget,
+// and for one that holds no pods.
+func (b *PDB) Surplus() int {
+	if b == nil || !b.NeverAllows() {
+		return -1
+	}
+	return max(b.Allowed, 0)
+}
+
+// Holds reports whether the budget holds a pod that it counts until the end of its node. As many pods of each node as
+// there are too many are not held, the first in the order in which they are evicted.
+func (b *PDB) Holds(s *Snapshot, p *Pod) bool {
+	surplus, before := b.Surplus(), 0
+	if surplus <= 0 {
+		return surplus == 0
+	}
+	for _, other := range s.PodsOn(p.Node) {
+		if before == surplus || other.UID == p.UID {
+			break
+		}
+		if other.NeedsNewPlace() && !other.StaysThroughDrain && b.Selects(other) {
+			before++
+		}
+	}
+	return before == surplus
+}
 
 // PDBsOf lists the budgets that count the pod.
 func (s *Snapshot) PDBsOf(p *Pod) []*PDB {
@@ -56,10 +79,11 @@ func (s *Snapshot) PDBsOf(p *Pod) []*PDB {
 	return out
 }
 
-// isHeldByPDB reports whether a budget that counts the pod holds its pods.
+// isHeldByPDB reports whether a budget that counts the pod holds it.
 func (s *Snapshot) isHeldByPDB(p *Pod) bool {
 	here := s.lookups.pdbs[p.Namespace]
-	return here != nil && here.hasHolding && slices.ContainsFunc(s.PDBsOf(p), (*PDB).HoldsPods)
+	return here != nil && here.hasHolding &&
+		slices.ContainsFunc(s.PDBsOf(p), func(b *PDB) bool { return b.Holds(s, p) })
 }
 
 // namespacePDBs are the budgets of a namespace, by a label that their pods must have: with thousands of budgets and
@@ -69,7 +93,7 @@ type namespacePDBs struct {
 	byLabel map[Label][]int
 	// unlabelled are those that name no label with its values.
 	unlabelled []int
-	// hasHolding says that one of them holds its pods.
+	// hasHolding says that one of them may hold its pods.
 	hasHolding bool
 }
 
@@ -79,7 +103,7 @@ const mostLabelValues = 64
 func (n *namespacePDBs) add(pdb *PDB) {
 	at := len(n.all)
 	n.all = append(n.all, pdb)
-	n.hasHolding = n.hasHolding || pdb.HoldsPods()
+	n.hasHolding = n.hasHolding || pdb.NeverAllows()
 	for _, e := range pdb.Selector.Labels {
 		values, finite := e.Values.Listed()
 		if !finite || e.Values.AllowsAbsent() || len(values) > mostLabelValues {

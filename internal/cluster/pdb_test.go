@@ -64,7 +64,8 @@ func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
 		if got := s.PDBsOf(p); !slices.Equal(got, want) {
 			t.Fatalf("pod %s %v is counted by %d budgets, want %d", p.Namespace, labels, len(got), len(want))
 		}
-		if got, want := s.isHeldByPDB(p), slices.ContainsFunc(want, (*PDB).HoldsPods); got != want {
+		holds := func(b *PDB) bool { return b.NeverAllows() && b.Allowed <= 0 }
+		if got, want := s.isHeldByPDB(p), slices.ContainsFunc(want, holds); got != want {
 			t.Fatalf("pod %s %v is held: %v, want %v", p.Namespace, labels, got, want)
 		}
 		found += len(want)
@@ -74,24 +75,39 @@ func TestGuardsOfAPodAreAllThatSelectIt(t *testing.T) {
 	}
 }
 
-// A budget that wants all the pods that there should be holds them, unless there are more just now: then some may go,
-// and need other places.
+// A budget that wants all the pods that there should be holds them, unless there are more just now: then so many may
+// go, and need other places.
 func TestWhichPodsAreHeld(t *testing.T) {
 	for _, c := range []struct {
 		wanted, expected, allowed int
-		never, holds              bool
+		never                     bool
+		move                      string // those of the three pods of each node that need another place
 	}{
-		{2, 2, 0, true, true}, {3, 2, 0, true, true}, {2, 2, 1, true, false}, {2, 3, 1, false, false},
-		{2, 3, 0, false, false}, {0, 0, 0, false, false},
+		{2, 2, 0, true, ""}, {3, 2, 0, true, ""}, {2, 2, -1, true, ""},
+		{2, 2, 1, true, "bx"}, {2, 2, 2, true, "bdxy"}, {2, 2, 3, true, "bdexyz"}, {2, 3, 1, false, "bdexyz"},
+		{2, 3, 0, false, "bdexyz"}, {0, 0, 0, false, "bdexyz"},
 	} {
 		pdb := &PDB{Namespace: "ns", DesiredHealthy: c.wanted, Expected: c.expected, Allowed: c.allowed}
 		pdb.Selector.Namespaces = []string{"ns"}
-		s := &Snapshot{PDBs: []*PDB{pdb}}
+		pdb.Selector.Labels = pdb.Selector.Labels.With("app", require.Only("web"))
+		web, other := LabelsOf(map[string]string{"app": "web"}), LabelsOf(map[string]string{"app": "other"})
+		pod := func(uid, node string, labels Labels) *Pod {
+			return &Pod{UID: uid, Namespace: "ns", Owner: "web", Node: node, Labels: labels, Class: &PodClass{}}
+		}
+		stays, stuck, free := pod("c", "n", web), pod("a", "n", web), pod("a2", "n", other)
+		stays.StaysThroughDrain, stuck.DoNotDisrupt = true, true
+		s := &Snapshot{PDBs: []*PDB{pdb}, Pods: []*Pod{stuck, free, pod("b", "n", web), stays,
+			pod("d", "n", web), pod("e", "n", web), pod("x", "m", web), pod("y", "m", web), pod("z", "m", web)}}
 		s.Seal()
-		p := &Pod{Namespace: "ns", Owner: "web", Node: "n", Class: &PodClass{}}
-		if pdb.NeverAllows() != c.never || pdb.HoldsPods() != c.holds || s.NeedsNewPlace(p) == c.holds {
-			t.Errorf("%+v: never %v, holds %v, its pods move %v", c, pdb.NeverAllows(), pdb.HoldsPods(),
-				s.NeedsNewPlace(p))
+		move := ""
+		for _, p := range s.Pods {
+			if s.NeedsNewPlace(p) && p != stays && p != free {
+				move += p.UID
+			}
+		}
+		others := s.NeedsNewPlace(stays) && s.NeedsNewPlace(free) && !s.NeedsNewPlace(stuck)
+		if pdb.NeverAllows() != c.never || move != c.move || !others {
+			t.Errorf("%+v: never %v, those that move are %q", c, pdb.NeverAllows(), move)
 		}
 	}
 }

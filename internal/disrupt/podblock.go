@@ -41,7 +41,8 @@ func (ec *eligibilityCheck) podsAllow() bool {
 		if !p.StaysThroughDrain {
 			c.Evicted++
 		}
-		if p.NeedsNewPlace() && (p.StaysThroughDrain || !slices.ContainsFunc(pdbs, (*cluster.PDB).HoldsPods)) {
+		holds := func(b *cluster.PDB) bool { return b.Holds(ec.s, p) }
+		if p.NeedsNewPlace() && (p.StaysThroughDrain || !slices.ContainsFunc(pdbs, holds)) {
 			c.Pods = append(c.Pods, p)
 		}
 	}

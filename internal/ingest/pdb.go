@@ -66,9 +66,9 @@ func (b *Book) putPDB(id string, g *cluster.PDB) {
 		b.pdbs[id] = g
 	}
 	b.pdbList = nil
-	held, holds := old != nil && old.HoldsPods(), g != nil && g.HoldsPods()
+	before, now := old.Surplus(), g.Surplus()
 	switch {
-	case held != holds, held && holds && !reflect.DeepEqual(old.Selector, g.Selector):
+	case before != now, now >= 0 && !reflect.DeepEqual(old.Selector, g.Selector):
 		b.noteAndWake(changesDemand | changesRoom)
 	case old != nil && g != nil && old.Allowed == g.Allowed && old.NeverAllows() == g.NeverAllows() &&
 		allowsUnready(old) == allowsUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):

@@ -77,8 +77,11 @@ func TestGuardsMoveRevisions(t *testing.T) {
 		}), "quiet rev"},
 		{"it allows less", set(func(p *policyv1.PodDisruptionBudget) { p.Status.DisruptionsAllowed = 1 }), "stakes"},
 		{"it wants all that there should be", set(func(p *policyv1.PodDisruptionBudget) {
+			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 2
+		}), "demand supply help"},
+		{"and there is one more", set(func(p *policyv1.PodDisruptionBudget) {
 			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 1
-		}), "stakes"},
+		}), "demand supply help"},
 		{"and there are no more", set(func(p *policyv1.PodDisruptionBudget) {
 			p.Status.DesiredHealthy, p.Status.DisruptionsAllowed = 5, 0
 		}), "demand supply help"},
