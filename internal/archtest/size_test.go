@@ -49,8 +49,12 @@ func TestNothingIsTooLarge(t *testing.T) {
 	listed := readLarge(t)
 	limit := limits()
 	for _, key := range slices.Sorted(maps.Keys(found)) {
-		most := limit[strings.Fields(key)[0]]
+		kind := strings.Fields(key)[0]
+		most := limit[kind]
 		old, isListed := listed[key]
+		if kind == "lines" {
+			old += old / 50 // a fault that is mended may take a few
+		}
 		switch size := found[key]; {
 		case size > most && !isListed:
 			t.Errorf("%s: %d, at most %d: take it apart", key, size, most)
