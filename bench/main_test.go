@@ -32,7 +32,11 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{[]string{"-pods", "-1"}, "-pods: -1 is out of range"},
 		{[]string{"-pods", "100001"}, "-pods: 100001 is out of range"},
-		{[]string{"-only", "both"}, `-only: "both" is not one of down, down-1000, drift, drift-500, idle, idle-20000, rss, rss-20000, settle, settle-250, settle-700, up, up-1000, up-20000`},
+		{
+			[]string{"-only", "both"},
+			`-only: "both" is not one of down, down-1000, drift, drift-500, idle, idle-20000, rss, rss-20000, ` +
+				`settle, settle-250, settle-700, up, up-1000, up-20000`,
+		},
 		{[]string{"-only", "up-1000", "-pods", "50"}, `-only: "up-1000" is not one of down, down-50`},
 		{[]string{"-tenon-only", "-peer-only"}, "leave nothing"},
 		{[]string{"-timeout", "0s"}, "-timeout: 0s is too short"},

@@ -92,7 +92,8 @@ func TestWhichCloud(t *testing.T) {
 // Of the settings of a cloud only those of the chosen one are judged.
 func TestSettingsOfTheChosenCloudAreJudged(t *testing.T) {
 	for args, want := range map[string]string{
-		"--cloud-provider=gcp":                                           `--cloud-provider: "gcp" is not one of aws, kwok`,
+		"--cloud-provider=gcp": `--cloud-provider: "gcp" is ` +
+			`not one of aws, kwok`,
 		"--cloud-provider=aws":                                           "--cluster-name is empty",
 		"--cluster-name=c --aws-feature-gates=CEL":                       `--aws-feature-gates: "CEL" is not Name=true`,
 		"--cloud-provider=kwok --cluster-name=c --aws-feature-gates=CEL": "",
@@ -123,7 +124,9 @@ func TestHelpSaysWhatChoosesACloud(t *testing.T) {
 // Gates of a cloud's own that do not exist are told with those of the core, if the cloud is used.
 func TestUnknownGatesOfACloudAreTold(t *testing.T) {
 	for args, want := range map[string]string{
-		"--cluster-name=c --aws-feature-gates=NodeClassCEl=true":                        `--aws-feature-gates: "NodeClassCEl" is not a gate of this version; did you mean NodeClassCEL?`,
+		"--cluster-name=c --aws-feature-gates=NodeClassCEl=true": `--aws-feature-gates: "NodeClassCEl" ` +
+			`is not a gate of this version; did you mean ` +
+			`NodeClassCEL?`,
 		"--cluster-name=c --aws-feature-gates=NodeClassCEL=true":                        "",
 		"--cluster-name=c --cloud-provider=kwok --aws-feature-gates=NodeClassCEl=false": "",
 	} {

@@ -30,8 +30,8 @@ func controllerCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the autoscaler",
-		Long: `Run the autoscaler against a cluster. Every flag can be given as an environment variable too: its name in capitals,
-with underscores for dashes. A flag wins over the environment.`,
+		Long: `Run the autoscaler against a cluster. Every flag can be given as an environment variable too:
+its name in capitals, with underscores for dashes. A flag wins over the environment.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.cloud.check(cmd.Flags()); err != nil {

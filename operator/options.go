@@ -211,7 +211,8 @@ func (o *options) validate() error {
 		return err
 	}
 	if o.metricsCertDir != "" && !o.secureMetrics {
-		return fmt.Errorf("--metrics-cert-dir is for --secure-metrics, which is off; turn it on or leave the folder out")
+		return fmt.Errorf(
+			"--metrics-cert-dir is for --secure-metrics, which is off; turn it on or leave the folder out")
 	}
 	if o.bindAddress != "" && net.ParseIP(o.bindAddress) == nil {
 		return fmt.Errorf("--bind-address: %q is not an IP address; use for instance 127.0.0.1", o.bindAddress)

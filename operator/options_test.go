@@ -312,7 +312,8 @@ func TestSettingsOfAnotherCloudAreTold(t *testing.T) {
 		return strings.Join(o.withoutEffect(f), ", ")
 	}
 	if got, want := told("--cloud-provider=kwok", "--isolated-vpc", "--cluster-name=prod"),
-		"--cluster-name (it is for --cloud-provider=aws), --isolated-vpc (it is for --cloud-provider=aws)"; got != want {
+		"--cluster-name (it is for --cloud-provider=aws), "+
+			"--isolated-vpc (it is for --cloud-provider=aws)"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	if got, want := told("--cluster-name=prod", "--instance-types-file-path=a.json"), "--instance-types-file-path "+

@@ -27,8 +27,12 @@ spec:
 
 func TestEC2NodeClassSpec(t *testing.T) {
 	run(t, ec2NodeClass, []apiCase{
-		{name: "defaults", stored: `spec: {metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 1, httpTokens: required},
-          amiFamily: null, detailedMonitoring: null, associatePublicIPAddress: null, kubelet: null}`},
+		{
+			name: "defaults",
+			stored: `spec: {metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled,
+				httpPutResponseHopLimit: 1, httpTokens: required},
+          amiFamily: null, detailedMonitoring: null, associatePublicIPAddress: null, kubelet: null}`,
+		},
 		{name: "no spec", create: `spec: null`, refused: "spec: Required value"},
 		{name: "unknown field", create: `spec: {amiSelector: {}}`, refused: `unknown field "spec.amiSelector"`},
 		{name: "a launch template of the user's", create: `spec: {launchTemplate: mine}`,
@@ -45,8 +49,13 @@ func TestEC2NodeClassSpec(t *testing.T) {
 		{name: "role to instance profile", update: `spec: {role: null, instanceProfile: mine}`,
 			stored: `spec: {instanceProfile: mine}`},
 		{name: "another role", update: `spec: {role: others}`, stored: `spec: {role: others}`},
-		{name: "everything simple", create: `spec: {associatePublicIPAddress: true, ipPrefixCount: 0, userData: "echo hello", detailedMonitoring: true, context: abc, instanceStorePolicy: RAID0, cpuOptions: {nestedVirtualization: enabled}}`,
-			stored: `spec: {ipPrefixCount: 0, userData: "echo hello", instanceStorePolicy: RAID0}`},
+		{
+			name: "everything simple",
+			create: `spec: {associatePublicIPAddress: true, ipPrefixCount: 0, userData: "echo hello", ` +
+				`detailedMonitoring: true, context: abc, instanceStorePolicy: RAID0, cpuOptions: ` +
+				`{nestedVirtualization: enabled}}`,
+			stored: `spec: {ipPrefixCount: 0, userData: "echo hello", instanceStorePolicy: RAID0}`,
+		},
 		{name: "negative prefixes", create: `spec: {ipPrefixCount: -1}`, refused: "spec.ipPrefixCount"},
 		{name: "another RAID", create: `spec: {instanceStorePolicy: RAID1}`,
 			refused: `spec.instanceStorePolicy: Unsupported value: "RAID1"`},
@@ -253,7 +262,8 @@ func TestEC2NodeClassAMIs(t *testing.T) {
 		{name: "a family that is gone", create: named("Ubuntu", `{id: ami-1}`),
 			refused: `spec.amiFamily: Unsupported value: "Ubuntu"`},
 		{name: "every way to select", create: named("AL2023",
-			`{id: ami-0a1b}, {name: my-*, owner: self}, {tags: {team: blue}, owner: "123456789012"}, {ssmParameter: /my/parameter}`)},
+			`{id: ami-0a1b}, {name: my-*, owner: self}, {tags: {team: blue}, owner: "123456789012"}, {ssmParameter: `+
+				`/my/parameter}`)},
 		{name: "owner alone", create: named("AL2023", `{owner: self}`), refused: "an AMI term needs one of alias, " +
 			"tags, id, name and ssmParameter"},
 		{name: "id and owner", create: named("AL2023", `{id: ami-1, owner: self}`), refused: "an AMI term with an id " +
@@ -291,7 +301,8 @@ func TestEC2NodeClassDevices(t *testing.T) {
 	size := func(text string) string { return ebs("volumeSize: " + text) }
 	run(t, ec2NodeClass, []apiCase{
 		{name: "every field", create: disks(
-			`{deviceName: /dev/xvda, rootVolume: true, ebs: {deleteOnTermination: true, encrypted: true, iops: 3000, kmsKeyID: alias/mine,
+			`{deviceName: /dev/xvda, rootVolume: true, ebs: {deleteOnTermination: true, encrypted: true, iops: 3000,
+				kmsKeyID: alias/mine,
           snapshotID: snap-1, throughput: 125, volumeInitializationRate: 100, volumeSize: 100Gi, volumeType: gp3}}`),
 			stored: `spec: {}`},
 		{name: "a disk without a volume", create: disks(`{deviceName: /dev/xvdb}`)},
@@ -354,7 +365,8 @@ func TestEC2NodeClassNetworkAndMetadata(t *testing.T) {
 			"value"},
 
 		{name: "some metadata options", create: metadata(`httpTokens: optional, httpPutResponseHopLimit: 2`),
-			stored: metadata(`httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2, httpTokens: optional`)},
+			stored: metadata(`httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: ` +
+				`2, httpTokens: optional`)},
 		{name: "64 hops", create: metadata(`httpPutResponseHopLimit: 64`)},
 		{name: "no hops", create: metadata(`httpPutResponseHopLimit: 0`), refused: "httpPutResponseHopLimit"},
 		{name: "65 hops", create: metadata(`httpPutResponseHopLimit: 65`), refused: "httpPutResponseHopLimit"},

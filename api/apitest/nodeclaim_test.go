@@ -33,7 +33,8 @@ func TestNodeClaimSpec(t *testing.T) {
 			refused: "spec.resources.requests.cpu"},
 		{name: "limits are for pools", create: `spec: {resources: {limits: {cpu: 1}}}`,
 			refused: `unknown field "spec.resources.limits"`},
-		{name: "tied to its pool", create: `spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [default]}]}`},
+		{name: "tied to its pool",
+			create: `spec: {requirements: [{key: karpenter.sh/nodepool, operator: In, values: [default]}]}`},
 	})
 }
 

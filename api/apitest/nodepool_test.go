@@ -27,12 +27,14 @@ spec:
 		{
 			name:   "empty disruption",
 			create: `spec: {disruption: {}}`,
-			stored: `spec: {disruption: {consolidateAfter: 0s, consolidationPolicy: WhenEmptyOrUnderutilized, budgets: [{nodes: 10%}]}}`,
+			stored: `spec: {disruption: {consolidateAfter: 0s, consolidationPolicy: WhenEmptyOrUnderutilized, ` +
+				`budgets: [{nodes: 10%}]}}`,
 		},
 		{
 			name:   "only the policy",
 			create: `spec: {disruption: {consolidationPolicy: WhenEmpty}}`,
-			stored: `spec: {disruption: {consolidateAfter: 0s, consolidationPolicy: WhenEmpty, budgets: [{nodes: 10%}]}}`,
+			stored: `spec: {disruption: {consolidateAfter: 0s, consolidationPolicy: WhenEmpty, budgets: [{nodes: ` +
+				`10%}]}}`,
 		},
 		{
 			name:   "a budget without nodes",
@@ -45,9 +47,11 @@ spec:
 			stored: `spec: {disruption: {budgets: []}}`,
 		},
 		{
-			name:   "the text of durations stays as written",
-			create: `spec: {disruption: {consolidateAfter: 90s}, template: {spec: {expireAfter: 60m30s, terminationGracePeriod: 48h}}}`,
-			stored: `spec: {disruption: {consolidateAfter: 90s}, template: {spec: {expireAfter: 60m30s, terminationGracePeriod: 48h}}}`,
+			name: "the text of durations stays as written",
+			create: `spec: {disruption: {consolidateAfter: 90s}, template: {spec: {expireAfter: 60m30s, ` +
+				`terminationGracePeriod: 48h}}}`,
+			stored: `spec: {disruption: {consolidateAfter: 90s}, template: {spec: {expireAfter: 60m30s, ` +
+				`terminationGracePeriod: 48h}}}`,
 		},
 	})
 }

@@ -25,7 +25,8 @@ func TestNodePoolLabels(t *testing.T) {
 		{name: "capacity type", create: labels(`karpenter.sh/capacity-type: spot`)},
 		{name: "domain that only ends alike", create: labels(`notkarpenter.sh/team: blue`)},
 		{name: "domain in the name", create: labels(`example.com/karpenter.sh: blue`)},
-		{name: "annotations are free", create: `spec: {template: {metadata: {annotations: {karpenter.sh/custom: "any thing"}}}}`},
+		{name: "annotations are free",
+			create: `spec: {template: {metadata: {annotations: {karpenter.sh/custom: "any thing"}}}}`},
 		{name: "the pool itself", create: labels(`karpenter.sh/nodepool: x`), refused: "label karpenter.sh/nodepool " +
 			"is set from the name of the NodePool"},
 		{name: "hostname", create: labels(`kubernetes.io/hostname: x`), refused: "label kubernetes.io/hostname is " +
@@ -124,7 +125,8 @@ func TestNodePoolRequirements(t *testing.T) {
 func taintCases(field string, taints func(string) string) []apiCase {
 	return []apiCase{
 		{name: "every effect", create: taints(`
-          {key: a, effect: NoSchedule}, {key: b, value: x, effect: PreferNoSchedule}, {key: example.com/c, effect: NoExecute}`)},
+          {key: a, effect: NoSchedule}, {key: b, value: x, effect: PreferNoSchedule}, {key: example.com/c,
+            effect: NoExecute}`)},
 		{name: "times", create: taints(`
           {key: a, effect: NoSchedule, timeAdded: "2024-02-29T23:59:59Z"},
           {key: b, effect: NoSchedule, timeAdded: "2024-01-01T00:00:00.123456789+05:30"},

@@ -25,7 +25,8 @@ spec:
   limits: {cpu: 10}
   disruption: {consolidateAfter: Never, consolidationPolicy: Balanced, budgets: [{nodes: "1"}]}
   template: {metadata: {labels: {team: blue}}, spec: {expireAfter: Never, taints: [{key: a, effect: NoSchedule}]}}`,
-			stored: `spec: {weight: 7, limits: {cpu: 10}, disruption: {consolidateAfter: Never}, template: {metadata: {labels: {team: blue}}}}`},
+			stored: `spec: {weight: 7, limits: {cpu: 10}, disruption: {consolidateAfter: Never}, template: ` +
+				`{metadata: {labels: {team: blue}}}}`},
 		{name: "a removed field gets its default back", create: `spec: {disruption: {consolidateAfter: Never}}`,
 			update: `spec: {disruption: null}`, stored: `spec: {disruption: {consolidateAfter: 0s}}`},
 	})
@@ -35,7 +36,9 @@ func TestNodeClaimSpecNeverChanges(t *testing.T) {
 	const immutable = "spec is immutable"
 	run(t, nodeClaim, []apiCase{
 		{name: "labels and annotations may",
-			update: `metadata: {labels: {karpenter.sh/registered: "true"}, annotations: {karpenter.sh/do-not-disrupt: "true"}}`, stored: `metadata: {labels: {karpenter.sh/registered: "true"}}`},
+			update: `metadata: {labels: {karpenter.sh/registered: "true"}, annotations: ` +
+				`{karpenter.sh/do-not-disrupt: "true"}}`,
+			stored: `metadata: {labels: {karpenter.sh/registered: "true"}}`},
 		{name: "taints", update: `spec: {taints: [{key: a, effect: NoSchedule}]}`, refused: immutable},
 		{name: "startupTaints", update: `spec: {startupTaints: [{key: a, effect: NoSchedule}]}`, refused: immutable},
 		{name: "requirements", update: `spec: {requirements: [{key: a, operator: Exists}]}`, refused: immutable},

@@ -94,14 +94,20 @@ func (s *launchSpec) strategy(in *ec2.CreateFleetInput) {
 	case s.Block:
 	case s.Interruptible:
 		in.ReservedCapacityOptions = &ec2types.ReservedCapacityOptionsRequest{
-			ReservationTypes: []ec2types.FleetReservationType{ec2types.FleetReservationTypeInterruptibleCapacityReservation}}
+			ReservationTypes: []ec2types.FleetReservationType{
+				ec2types.FleetReservationTypeInterruptibleCapacityReservation,
+			}}
 	case s.CapacityType == v1.CapacityTypeSpot:
-		in.SpotOptions = &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized}
+		in.SpotOptions = &ec2types.SpotOptionsRequest{
+			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
+		}
 		if s.Prioritized {
 			in.SpotOptions.AllocationStrategy = ec2types.SpotAllocationStrategyCapacityOptimizedPrioritized
 		}
 	default:
-		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice}
+		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
+			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyLowestPrice,
+		}
 		if s.Prioritized {
 			in.OnDemandOptions.AllocationStrategy = ec2types.FleetOnDemandAllocationStrategyPrioritized
 		}
@@ -119,8 +125,10 @@ func (s *launchSpec) configs(picks map[string]subnetChoice) []ec2types.FleetLaun
 		}
 		if o.Template != last || len(out) == 0 {
 			last = o.Template
-			out = append(out, ec2types.FleetLaunchTemplateConfigRequest{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
-				LaunchTemplateName: new(o.Template), Version: new("$Latest")}})
+			out = append(out, ec2types.FleetLaunchTemplateConfigRequest{
+				LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+					LaunchTemplateName: new(o.Template), Version: new("$Latest")},
+			})
 		}
 		c := &out[len(out)-1]
 		c.Overrides = append(c.Overrides, ec2types.FleetLaunchTemplateOverridesRequest{

@@ -54,7 +54,10 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 		MetadataOptions:     s.metadata(),
 		NetworkInterfaces:   s.interfaces(),
 		Placement:           s.placement(),
-		TagSpecifications:   []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: tagList(s.tags)}},
+		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{{
+			ResourceType: ec2types.ResourceTypeNetworkInterface,
+			Tags:         tagList(s.tags),
+		}},
 	}
 	if len(out.NetworkInterfaces) == 0 {
 		out.SecurityGroupIds = s.groups()
@@ -66,7 +69,9 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 		out.Monitoring = &ec2types.LaunchTemplatesMonitoringRequest{Enabled: spec.DetailedMonitoring}
 	}
 	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {
-		out.CpuOptions = &ec2types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: ec2types.NestedVirtualizationSpecification(*spec.CPUOptions.NestedVirtualization)}
+		out.CpuOptions = &ec2types.LaunchTemplateCpuOptionsRequest{
+			NestedVirtualization: ec2types.NestedVirtualizationSpecification(*spec.CPUOptions.NestedVirtualization),
+		}
 	}
 	if s.variant.Spot {
 		out.TagSpecifications = append(out.TagSpecifications,
@@ -87,9 +92,13 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 	}
 	switch {
 	case s.variant.Block:
-		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeCapacityBlock,
+		}
 	case s.variant.Interruptible:
-		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
+		out.InstanceMarketOptions = &ec2types.LaunchTemplateInstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeInterruptibleCapacityReservation,
+		}
 	}
 	return out, nil
 }

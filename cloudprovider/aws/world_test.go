@@ -113,7 +113,10 @@ func newWorld(ctx context.Context, s setup) (*world, error) {
 	if w.net, err = w.sim.World.AddStarterNetwork(cluster); err != nil {
 		return nil, err
 	}
-	for arch, kind := range map[string]ec2types.ArchitectureValues{v1.ArchitectureAmd64: ec2types.ArchitectureValuesX8664, v1.ArchitectureArm64: ec2types.ArchitectureValuesArm64} {
+	for arch, kind := range map[string]ec2types.ArchitectureValues{
+		v1.ArchitectureAmd64: ec2types.ArchitectureValuesX8664,
+		v1.ArchitectureArm64: ec2types.ArchitectureValuesArm64,
+	} {
 		w.images[arch] = w.sim.World.AddImage(ec2types.Image{Name: new("node-" + arch), Architecture: kind})
 	}
 	o := ec2.Options{
@@ -164,7 +167,9 @@ func (w *world) class() *awsv1.EC2NodeClass {
 	}}
 	class.Spec.AMIFamily = new(awsv1.AMIFamilyAL2)
 	class.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Name: "node-*"}}
-	class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": cluster}}}
+	class.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{
+		Tags: map[string]string{"karpenter.sh/discovery": cluster},
+	}}
 	class.Spec.SecurityGroupSelectorTerms =
 		[]awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": cluster}}}
 	class.Spec.Role = "KarpenterNodeRole-" + cluster

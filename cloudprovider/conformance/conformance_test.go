@@ -193,7 +193,8 @@ func TestSummary(t *testing.T) {
 	}
 	all.add(check{name: "B"}, nil)
 	all.add(check{name: "C"}, errors.New("wrong"))
-	if want := "conformance: 1 passed, 1 failed, 1 skipped: A (the environment has no hook Kill)"; all.summary() != want || all.empty() {
+	want := "conformance: 1 passed, 1 failed, 1 skipped: A (the environment has no hook Kill)"
+	if all.summary() != want || all.empty() {
 		t.Errorf("got %q, want %q", all.summary(), want)
 	}
 }

@@ -46,7 +46,9 @@ func newClass(t *testing.T, c client.Client) {
 	if err := client.IgnoreNotFound(c.Delete(t.Context(), class)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Create(t.Context(), &kwokv1alpha1.KWOKNodeClass{ObjectMeta: metav1.ObjectMeta{Name: "default"}}); err != nil {
+	if err := c.Create(t.Context(), &kwokv1alpha1.KWOKNodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

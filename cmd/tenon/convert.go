@@ -30,11 +30,13 @@ func newConvertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE|DIR|-",
 		Short: "Turn manifests of older generations into v1",
-		Long: `Read manifests and print them in the words of v1: Provisioner and AWSNodeTemplate, NodePool, NodeClaim and EC2NodeClass of
-v1beta1, and workloads that use names of that time. Comments stay. Whatever else the files hold is printed as it is.
+		Long: `Read manifests and print them in the words of v1: Provisioner and AWSNodeTemplate, NodePool,
+NodeClaim and EC2NodeClass of v1beta1, and workloads that use names of that time. Comments stay.
+Whatever else the files hold is printed as it is.
 
-What means something else in v1 is told on stderr and as a comment. If something can't be said in v1, nothing is printed, the
-error names the file, the document, the field and the fix, and the command fails. No cluster is needed.`,
+What means something else in v1 is told on stderr and as a comment. If something can't be said
+in v1, nothing is printed, the error names the file, the document, the field and the fix, and
+the command fails. No cluster is needed.`,
 		Example: `  tenon convert -f provisioner.yaml --cluster-name my-cluster > nodepool.yaml
   kubectl get provisioners,awsnodetemplates -o yaml | tenon convert -f -`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -21,12 +21,13 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the main job on a lab of its own: pods come, nodes come; pods go, nodes go",
-		Long: `Start a lab, install the CustomResourceDefinitions, run the controller, apply the files of examples/kwok, scale
-deployment inflate, show the nodes that come, delete the deployment and show the nodes go. Then everything ends and the
-directory is removed. After a failure the directory stays, with the logs.
+		Long: `Start a lab, install the CustomResourceDefinitions, run the controller, apply the files of
+examples/kwok, scale deployment inflate, show the nodes that come, delete the deployment and
+show the nodes go. Then everything ends and the directory is removed. After a failure the
+directory stays, with the logs.
 
-With --cloud aws the nodes are instances of a simulated AWS account, made from the EC2NodeClass of examples/aws, and AWS
-takes one of them back in between.`,
+With --cloud aws the nodes are instances of a simulated AWS account, made from the EC2NodeClass
+of examples/aws, and AWS takes one of them back in between.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// A terminal that is closed ends the demo as Ctrl-C does.

@@ -25,12 +25,12 @@ func newEC2SimCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ec2sim",
 		Short: "Make things happen in the lab's simulated AWS account",
-		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt spot instances, take
-capacity away, reserve it, change prices, publish images, make calls fail, end sessions. Machines are named by their ids (i-…) or by the names of
-their nodes.
+		Long: `Make things happen in the simulated AWS account of a lab (tenon lab up --cloud aws): interrupt
+spot instances, take capacity away, reserve it, change prices, publish images, make calls fail,
+end sessions. Machines are named by their ids (i-…) or by the names of their nodes.
 
-The account is that of --endpoint or of the lab in --dir. Without these it is the one whose variables the shell has (. .lab/aws.env),
-then the one of the lab in .lab.`,
+The account is that of --endpoint or of the lab in --dir. Without these it is the one whose
+variables the shell has (. .lab/aws.env), then the one of the lab in .lab.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -144,8 +144,8 @@ func newSimServe() *cobra.Command {
 		Short: "Run a simulated AWS account for the lab in --dir until Ctrl-C or until the lab ends",
 		Long: `Run a simulated AWS account for the lab in --dir until Ctrl-C or until the lab ends.
 
-With --alone it belongs to no lab and its instances join no cluster: an endpoint for programs that use AWS. It prints the
-variables that they need.`,
+With --alone it belongs to no lab and its instances join no cluster: an endpoint for programs
+that use AWS. It prints the variables that they need.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port != 0 && !alone {

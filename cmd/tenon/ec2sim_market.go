@@ -21,8 +21,9 @@ func newSimCapacity() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capacity TYPE ZONE CAPACITY-TYPE MACHINES",
 		Short: "Say how many machines of a type there are to buy",
-		Long: `Say how many machines of a type there are to buy in a zone, spot or on-demand. Names may have stars; the last rule that
-matches counts. "tenon ec2sim capacity reset" makes everything available again.`,
+		Long: `Say how many machines of a type there are to buy in a zone, spot or on-demand. Names may have
+stars; the last rule that matches counts. "tenon ec2sim capacity reset" makes everything
+available again.`,
 		Example: `  tenon ec2sim capacity m5.large us-west-2a spot 0
   tenon ec2sim capacity 'c*' '*' '*' 3
   tenon ec2sim capacity reset`,

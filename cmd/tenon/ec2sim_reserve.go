@@ -23,8 +23,9 @@ func newSimReservation() *cobra.Command {
 		Use:     "reservation",
 		Aliases: []string{"reservations"},
 		Short:   "Make, list, interrupt and remove capacity reservations",
-		Long: `Make capacity reservations that spec.capacityReservationSelectorTerms of an EC2NodeClass selects, by tags or by the id
-that "add" prints. One that was removed is listed as cancelled; its instances go on, outside of it.`,
+		Long: `Make capacity reservations that spec.capacityReservationSelectorTerms of an EC2NodeClass
+selects, by tags or by the id that "add" prints. One that was removed is listed as cancelled;
+its instances go on, outside of it.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

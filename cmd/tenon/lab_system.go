@@ -28,14 +28,17 @@ func newLabSystem() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "system",
 		Short: "Give the running lab system nodes, on which the pods of the chart really run",
-		Long: `Give the running lab nodes for the controller's own chart. A container of Tenon's image on them is a process of this executable, or of
-the one that --controller names, with the environment, the files, the service account and the probes that its pod says, and "tenon lab kubectl -- logs" shows what it
-prints. Other containers there are simulated. The nodes have the taint CriticalAddonsOnly, so other workloads stay away.
+		Long: `Give the running lab nodes for the controller's own chart. A container of Tenon's image on them
+is a process of this executable, or of the one that --controller names, with the environment,
+the files, the service account and the probes that its pod says, and "tenon lab kubectl -- logs"
+shows what it prints. Other containers there are simulated. The nodes have the taint
+CriticalAddonsOnly, so other workloads stay away.
 
   tenon lab up --detach
   tenon lab system --detach
   export KUBECONFIG=.lab/kubeconfig
-  helm install karpenter charts/karpenter --namespace karpenter --create-namespace --set settings.cloudProvider=kwok --wait
+  helm install karpenter charts/karpenter --namespace karpenter --create-namespace \
+    --set settings.cloudProvider=kwok --wait
 
 It works on Linux, where each pod has a loopback address to itself.`,
 		Args: cobra.NoArgs,

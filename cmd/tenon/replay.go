@@ -20,9 +20,10 @@ func newReplayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Make the plan of a snapshot file again",
-		Long: `Read a snapshot file, which the controller writes when its planner fails, and ask the planner once more. It
-prints the plan, or the failure with its stack, and ends with an error if the planner fails. Nothing else is read and
-nothing is changed: neither a cluster nor a cloud is needed.`,
+		Long: `Read a snapshot file, which the controller writes when its planner fails, and ask the planner
+once more. It prints the plan, or the failure with its stack, and ends with an error if the
+planner fails. Nothing else is read and nothing is changed: neither a cluster nor a cloud is
+needed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(cmd.OutOrStdout(), args[0]) },
 	}

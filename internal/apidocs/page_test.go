@@ -71,7 +71,8 @@ spec:
                 type: array
                 items:
                   type: object
-                  properties: {lastTransitionTime: {type: string}, reason: {type: string, maxLength: 7}, type: {type: string}}
+                  properties: {lastTransitionTime: {type: string}, reason: {type: string, maxLength: 7},
+                    type: {type: string}}
 `
 
 func TestPageTellsEveryField(t *testing.T) {

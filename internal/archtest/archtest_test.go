@@ -45,7 +45,7 @@ func allowed() map[[2]string]string {
 		{"internal/nominate", "internal/lifecycle"}: "a node is kept closed for less than it may take to register",
 		{"internal/disrupt", "internal/schedule"}:   "consolidation is scheduling over an overlay",
 		{"internal/ingest", "internal/validate"}:    "what users wrote is judged at the door",
-		{"internal/translate", "internal/validate"}: "both tell authors what is wrong with an object, in the same words",
+		{"internal/translate", "internal/validate"}: "both tell authors what is wrong in the same words",
 	}
 }
 

@@ -1,12 +1,14 @@
 package archtest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
@@ -106,6 +108,72 @@ func TestActionsArePinned(t *testing.T) {
 				t.Errorf("%s: %q is not an action at a commit with its version in a remark", file, m[0])
 			}
 		}
+	}
+}
+
+// TestLinesAreShort: no line of Go has more than 120 columns, where a tab counts four. Generated files are left out,
+// and so is what can't be broken: markers for code generators and the compiler, fields with their tag, and lines with a
+// word of 100 columns, such as a path, an address or a series of a metric.
+func TestLinesAreShort(t *testing.T) {
+	files := 0
+	eachGoFile(t, func(file, text string) {
+		files++
+		for i, line := range strings.Split(text, "\n") {
+			if tooLong(line) {
+				t.Errorf("%s:%d has more than 120 columns; break it", file, i+1)
+			}
+		}
+	})
+	if files < 1000 {
+		t.Errorf("there are only %d files", files)
+	}
+	word := strings.Repeat("x", 60)
+	for line, want := range map[string]bool{
+		"\t\t\t" + word + " " + word[:47]:                         false,
+		"\t\t\t" + word + " " + word[:48]:                         true,
+		word + " " + strings.Repeat("ü", 60):                      true,
+		word + " " + strings.Repeat("ü", 59):                      false,
+		"// https://example.com/" + word + word:                   false,
+		"// +kubebuilder:validation:Pattern=" + word + " " + word: false,
+		"//go:generate " + word + " " + word:                      false,
+		"\t" + word + " " + word + " `json:\"a\"`":                false,
+	} {
+		if tooLong(line) != want {
+			t.Errorf("%q: too long %v, want %v", line, !want, want)
+		}
+	}
+}
+
+func tooLong(line string) bool {
+	if utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) <= 120 {
+		return false
+	}
+	marker := strings.Contains(line, "// +kubebuilder:") || strings.Contains(line, "//go:")
+	field := strings.Contains(line, " `json:") && strings.HasSuffix(line, "`")
+	return !marker && !field && !slices.ContainsFunc(strings.Fields(line), func(word string) bool {
+		return utf8.RuneCountInString(word) >= 100
+	})
+}
+
+// eachGoFile calls do for every Go file of the repository that is not generated.
+func eachGoFile(t *testing.T, do func(file, text string)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && strings.HasPrefix(name, "."):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "zz_generated"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		do(strings.TrimPrefix(path, root+string(filepath.Separator)), string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

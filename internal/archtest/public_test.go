@@ -68,7 +68,8 @@ func TestRule1TheOperatorShowsNothingInternal(t *testing.T) {
 // TestLeaksAreSeen holds the test above to what it is for.
 func TestLeaksAreSeen(t *testing.T) {
 	const head = `package operator
-import ("context"; "github.com/tenon-sh/tenon/api/karpenter/v1"; "github.com/tenon-sh/tenon/internal/loop"; other "github.com/tenon-sh/tenon/internal/plan")
+import ("context"; "github.com/tenon-sh/tenon/api/karpenter/v1"; "github.com/tenon-sh/tenon/internal/loop"
+	other "github.com/tenon-sh/tenon/internal/plan")
 `
 	for text, want := range map[string]string{
 		"func Run(l *loop.Loop) {}":                               "Run shows loop.Loop",

@@ -92,7 +92,9 @@ func TestDocumentsCommandLines(t *testing.T) {
 				{"Deployment karpenter:spec/template/spec/hostNetwork", "null"}}},
 		{"expressions of a chart that has this one as a part", []string{"--set", "global.a=prod,global.no=false",
 			"--set-json",
-			`settings={"clusterName": "{{ .Values.global.a }}", "interruptionQueue": "{{ printf \"%s-queue\" .Values.global.a }}", "isolatedVPC": "{{ .Values.global.no }}", "batchMaxDuration": "{{ \"7s\" }}", "reservedENIs": "{{ 1 }}"}`},
+			`settings={"clusterName": "{{ .Values.global.a }}", "interruptionQueue": "{{ printf \"%s-queue\" ` +
+				`.Values.global.a }}", "isolatedVPC": "{{ .Values.global.no }}", "batchMaxDuration": "{{ \"7s\" }}", ` +
+				`"reservedENIs": "{{ 1 }}"}`},
 			[][2]string{{"CLUSTER_NAME", `"prod"`}, {"INTERRUPTION_QUEUE", `"prod-queue"`}, {"ISOLATED_VPC", `"false"`},
 				{"BATCH_MAX_DURATION", `"7s"`}, {"RESERVED_ENIS", `"1"`}}},
 		{"an account that hands out no token", []string{"--set", "settings.clusterName=c,controller.containerName="},
@@ -239,7 +241,9 @@ func TestRulesAreThoseOfTheFiles(t *testing.T) {
 	for flags, files := range map[string][]string{
 		"settings.clusterName=c":      {"core", "people", "aws"},
 		"settings.cloudProvider=kwok": {"core", "people", "optional/kwok"},
-		"settings.clusterName=c,settings.placement=bind,settings.schedulerConfig=x,controller.metrics.secure=true": {"core", "people", "aws", "optional/placement-bind", "optional/scheduler-config", "optional/secure-metrics"},
+		"settings.clusterName=c,settings.placement=bind,settings.schedulerConfig=x,controller.metrics.secure=true": {
+			"core", "people", "aws", "optional/placement-bind", "optional/scheduler-config", "optional/secure-metrics",
+		},
 	} {
 		objects, problems := render(t, "karpenter", "--set", flags)
 		if objects == nil {

@@ -45,8 +45,8 @@ end. ` + "`helm template`" + ` knows no cluster: give it ` + "`--api-versions mo
 
 ## Older names
 
-Charts before 1.0 had other names for some values. They still count, unless the newer one is given, too. Quotation marks around the
-cluster's name or endpoint, as ` + "`aws ... --output json`" + ` prints them, are taken off.
+Charts before 1.0 had other names for some values. They still count, unless the newer one is given, too. Quotation marks
+around the cluster's name or endpoint, as ` + "`aws ... --output json`" + ` prints them, are taken off.
 
 | older name | now |
 |---|---|
@@ -66,7 +66,8 @@ then read the log of the one pod.
 |---|---|---|
 | ` + "`additionalAnnotations`" + ` | ` + "`{}`" + ` | Annotations for every CustomResourceDefinition. |
 
-Values below ` + "`webhook`" + `, which Karpenter's chart had before 1.1, are refused: the controller enters itself into the definitions.
+Values below ` + "`webhook`" + `, which Karpenter's chart had before 1.1, are refused: the controller enters itself
+into the definitions.
 `
 
 // page is docs/reference/chart.md.

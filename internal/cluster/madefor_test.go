@@ -32,7 +32,8 @@ func TestOwnerKeysAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if key := OwnerKey("blue", "6f1c2f7e-93a1-4a55-8f7b-5e4c3c0e9b11"); key != "blue/6f1c2f7e-93a1-4a55-8f7b-5e4c3c0e9b11" {
+	const uid = "6f1c2f7e-93a1-4a55-8f7b-5e4c3c0e9b11"
+	if key := OwnerKey("blue", uid); key != "blue/"+uid {
 		t.Errorf("an ordinary owner has the key %q", key)
 	}
 }

@@ -289,7 +289,8 @@ func classNotes(p *awsv1beta1.EC2NodeClass, out *awsv1.EC2NodeClass) []translate
 	}
 	if p.Spec.MetadataOptions == nil || p.Spec.MetadataOptions.HTTPPutResponseHopLimit == nil {
 		add("spec.metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit",
-			"it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
+			"it was not given, which meant 2; "+
+				"the default of v1 is 1, with which pods do not reach the metadata service")
 	}
 	return notes
 }

@@ -161,7 +161,8 @@ func TestErrors(t *testing.T) {
 		{"two that become one", "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\nspec: " +
 			"{template: {spec: {requirements: []}}}\n---\napiVersion: karpenter.sh/v1alpha5\nkind: " +
 			"Provisioner\nmetadata: {name: a}\nspec: {provider: {}}",
-			[]string{`document 2 (Provisioner a): metadata.name "a": f.yaml: document 1 (NodePool a) becomes NodePool a, too; give one of them another name`}},
+			[]string{`document 2 (Provisioner a): metadata.name "a": f.yaml: document 1 (NodePool a) becomes ` +
+				`NodePool a, too; give one of them another name`}},
 		{"a class that has the name of a Provisioner's", "apiVersion: v1\nkind: List\nitems:\n- apiVersion: " +
 			"karpenter.sh/v1alpha5\n  kind: Provisioner\n  metadata: {name: a}\n  spec: {provider: {}}\n- " +
 			"apiVersion: karpenter.k8s.aws/v1\n  kind: EC2NodeClass\n  metadata: {name: provisioner-a}\n",

@@ -57,7 +57,8 @@ func wholeAWSDemo(t *testing.T, binary string) {
 	out, err := exec.CommandContext(t.Context(), binary, "demo", "--cloud", "aws", "--dir", dir, "--pods",
 		"10").CombinedOutput()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	verdict := regexp.MustCompile(`^demo-aws: 10 pods ran on [1-9]\d* nodes \(\$0\.\d{4}/h\); 1 spot interruption survived; 0 nodes left$`)
+	verdict := regexp.MustCompile(
+		`^demo-aws: 10 pods ran on [1-9]\d* nodes \(\$0\.\d{4}/h\); 1 spot interruption survived; 0 nodes left$`)
 	if err != nil || !verdict.MatchString(lines[len(lines)-1]) {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -171,7 +171,8 @@ func TestWhatBecomesOfMoves(t *testing.T) {
 			"look again in 9m0s"},
 		{"a sick node that no budget allows", "large: huge: medium: huge:; all budget 0; n4 sick 30m",
 			"tell Node n4: the disruption budgets of NodePool default allow no more nodes to be replaced now; " +
-				"tell NodeClaim n4: the disruption budgets of NodePool default allow no more nodes to be replaced now; " +
+				"tell NodeClaim n4: the disruption budgets of NodePool default allow no more nodes to be replaced " +
+				"now; " +
 				"tell NodePool default: the disruption budgets of NodePool default allow no more nodes to be " +
 				"replaced now"},
 		{"a drifted node of a static pool gets a new one with seats for its pods",

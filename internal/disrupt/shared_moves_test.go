@@ -67,7 +67,8 @@ func TestWhatBecomesOfMovesThatShare(t *testing.T) {
 			"unfence/n1: NoLongerDue; give up n1: NoLongerDue; look again in 2h15m18s"},
 		{"pods of a daemon, and those that stay to the end, are not said to move",
 			"large:1,1,1; p1 daemon; p2 tolerates; n1 sick 30m; all dry",
-			"would n1; tell Node n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move; " +
+			"would n1; " +
+				"tell Node n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move; " +
 				"tell NodeClaim n1: Dry run: would disrupt the node (Unhealthy: it is unhealthy); 1 pods would move"},
 		{"a node that another reason takes the budget of",
 			"large:1 large:1 large: large:; n1 drifted; n1 move Drifted; n2 move Underutilized; n4 unready; all " +

@@ -67,7 +67,9 @@ func (w *awsWorld) webIdentity() string {
 	w.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.lab.Namespace(), Name: "role"}}
 	w.must(w.c.Create(w.ctx, account))
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{"sts.amazonaws.com"}}}
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: []string{"sts.amazonaws.com"}},
+	}
 	w.must(w.c.SubResource("token").Create(w.ctx, account, request))
 	path := filepath.Join(w.TempDir(), "token")
 	w.must(os.WriteFile(path, []byte(request.Status.Token), 0o600))
@@ -113,8 +115,12 @@ func ec2Class(name string) *awsv1.EC2NodeClass {
 	c := &awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.Role = "KarpenterNodeRole-my-cluster"
 	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
-	c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"}}}
-	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"}}}
+	c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{
+		Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"},
+	}}
+	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{{
+		Tags: map[string]string{"karpenter.sh/discovery": "my-cluster"},
+	}}
 	return c
 }
 

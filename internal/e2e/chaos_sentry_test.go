@@ -118,6 +118,7 @@ func (s *sentry) judge() {
 	s.w.Logf("of %d pods with a budget at least %d were ready, %d must be; %d were evicted and replaced",
 		guardedPods, s.lowest, guardedFloor, len(s.seen)-guardedPods)
 	if !s.armed || s.lowest < guardedFloor {
-		s.w.Errorf("the disruption budget was overrun, or its pods have never all been ready (%v): %d ready, %d must be", s.armed, s.lowest, guardedFloor)
+		s.w.Errorf("the disruption budget was overrun, or its pods have never all been ready (%v): "+
+			"%d ready, %d must be", s.armed, s.lowest, guardedFloor)
 	}
 }

@@ -112,7 +112,8 @@ func (w *world) sicken(name string) {
 	w.Helper()
 	n := &corev1.Node{}
 	w.must(w.c.Get(w.ctx, client.ObjectKey{Name: name}, n))
-	broken := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"KWOKUnhealthy","status":"True","reason":"E2ERepair","lastTransitionTime":%q}]}}`,
+	broken := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"KWOKUnhealthy","status":"True",`+
+		`"reason":"E2ERepair","lastTransitionTime":%q}]}}`,
 		time.Now().UTC().Format(time.RFC3339))
 	w.must(w.c.Status().Patch(w.ctx, n, client.RawPatch(types.StrategicMergePatchType, broken)))
 }

@@ -4,7 +4,7 @@
 //
 //	go test ./internal/fuzz                                  the corpus, as ordinary tests
 //	go test ./internal/fuzz -fuzz FuzzCluster -fuzztime 1h   new clusters
-//	make fuzz                                                this and every other fuzz target of the repository, for FUZZTIME each
+//	make fuzz                                                all fuzz targets of the repository, FUZZTIME each
 //
 // It stands beside the building: it has nothing but tests.
 package fuzz

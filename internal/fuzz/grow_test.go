@@ -262,7 +262,10 @@ func (s *source) podSpec() corev1.PodSpec {
 	}
 	if s.one(5) {
 		spec.Volumes = []corev1.Volume{{Name: "v",
-			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("disk", s.upTo(3))}}}}
+			VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: fmt.Sprint("disk",
+					s.upTo(3))},
+			}}}
 	}
 	s.affinity(&spec)
 	return spec
@@ -320,7 +323,9 @@ func (s *source) nodeTerms() []corev1.NodeSelectorTerm {
 func (s *source) affinity(spec *corev1.PodSpec) {
 	a := &corev1.Affinity{}
 	if s.one(5) {
-		a.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: s.nodeTerms()}}
+		a.NodeAffinity = &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: s.nodeTerms()},
+		}
 	}
 	if s.one(3) {
 		a.PodAffinity = &corev1.PodAffinity{}
@@ -334,7 +339,9 @@ func (s *source) affinity(spec *corev1.PodSpec) {
 		}
 	}
 	if s.one(4) {
-		a.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{s.podTerm()}}
+		a.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{s.podTerm()},
+		}
 	}
 	if *a != (corev1.Affinity{}) {
 		spec.Affinity = a

@@ -243,7 +243,9 @@ func (s *source) volume(i int) *corev1.PersistentVolume {
 		"1Gi")}, "late"
 	pv.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	if s.one(2) {
-		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: s.nodeTerms()}}
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{
+			Required: &corev1.NodeSelector{NodeSelectorTerms: s.nodeTerms()},
+		}
 	}
 	return pv
 }

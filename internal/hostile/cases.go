@@ -116,7 +116,11 @@ func Namespaces(n int) []client.Object {
 		t := term(corev1.LabelHostname, selector("roams", "no"))
 		t.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "n", Operator: metav1.LabelSelectorOpNotIn, Values: []string{name}}}}
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t}}}
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t},
+			},
+		}
 		out = append(out, p)
 	}
 	return out

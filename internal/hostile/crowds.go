@@ -43,21 +43,27 @@ func Crowds(n int) []Case {
 		crowd("chain", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"step": fmt.Sprint(i)}
 			if i > 0 {
-				ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-					term(corev1.LabelTopologyZone, selector("step", fmt.Sprint(i-1)))}}
+				ties(p).PodAffinity = &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+						term(corev1.LabelTopologyZone, selector("step", fmt.Sprint(i-1)))},
+				}
 			}
 		}),
 		crowd("chain-of-hosts", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"step": fmt.Sprint(i)}
 			if i > 0 {
-				ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-					term(corev1.LabelHostname, selector("step", fmt.Sprint(i-1)))}}
+				ties(p).PodAffinity = &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+						term(corev1.LabelHostname, selector("step", fmt.Sprint(i-1)))},
+				}
 			}
 		}),
 		crowd("together", n, func(_ int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": "together"}
-			ties(p).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-				term(corev1.LabelHostname, selector("app", "together"))}}
+			ties(p).PodAffinity = &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					term(corev1.LabelHostname, selector("app", "together"))},
+			}
 		}),
 		crowd("spread", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
@@ -72,9 +78,13 @@ func Crowds(n int) []Case {
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
 		}),
 		crowd("selectors", n, func(i int, p *corev1.Pod) {
-			ties(p).NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i),
-					Operator: corev1.NodeSelectorOpDoesNotExist}}}}}}
+			ties(p).NodeAffinity = &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i),
+							Operator: corev1.NodeSelectorOpDoesNotExist}}}},
+				},
+			}
 		}),
 		crowd("tolerations", n, func(i int, p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: key(i), Operator: corev1.TolerationOpExists}}

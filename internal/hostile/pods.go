@@ -141,7 +141,9 @@ func Excluding(pods, values int) []*corev1.Pod {
 		}
 		out[i].Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{arch}}}}}}
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{arch},
+				}}}}}
 	}
 	return out
 }
@@ -257,7 +259,11 @@ func ManyNamespaces(n int) *corev1.Pod {
 	p := Pod("namespaces")
 	t := term(corev1.LabelHostname, selector("app", "x"))
 	t.Namespaces = texts("ns-", n)
-	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t}}}
+	p.Spec.Affinity = &corev1.Affinity{
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t},
+		},
+	}
 	return p
 }
 
@@ -269,7 +275,11 @@ func LabelKeys(n int) *corev1.Pod {
 	for i := range n {
 		t.MatchLabelKeys = append(t.MatchLabelKeys, key(i))
 	}
-	p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t}}}
+	p.Spec.Affinity = &corev1.Affinity{
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{t},
+		},
+	}
 	return p
 }
 
@@ -281,10 +291,15 @@ func Repelling(n int) []*corev1.Pod {
 		p.Labels = map[string]string{"repel": text("v", i)}
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(100+i),
 			apiresource.DecimalSI)
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			term(corev1.LabelHostname, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "repel", Operator: metav1.LabelSelectorOpExists},
-				{Key: "repel", Operator: metav1.LabelSelectorOpNotIn, Values: []string{text("v", i)}}}})}}}
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					term(corev1.LabelHostname,
+						&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+							{Key: "repel", Operator: metav1.LabelSelectorOpExists},
+							{Key: "repel", Operator: metav1.LabelSelectorOpNotIn, Values: []string{text("v", i)}}}})},
+			},
+		}
 		out[i] = p
 	}
 	return out

@@ -299,7 +299,8 @@ func TestPoolConversion(t *testing.T) {
 		t.Errorf("the old zone label was not understood: %s", got.Template.Requirements)
 	}
 	if got.IsUsable() || got.NodeClass.Reason != "NodeClassNotFound" ||
-		got.NodeClass.Message != `KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
+		got.NodeClass.Message !=
+			`KWOKNodeClass "default" was not found; create it or correct spec.template.spec.nodeClassRef.name` {
 		t.Errorf("a pool without its NodeClass: usable %v, %+v", got.IsUsable(), got.NodeClass)
 	}
 	p.Spec.Template.Spec.NodeClassRef.Kind = "" // it could not be read

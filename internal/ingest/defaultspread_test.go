@@ -161,8 +161,10 @@ func TestOwnSpreadWinsOverDefaults(t *testing.T) {
 
 func TestDefaultsJoinWhatThePodAsksFor(t *testing.T) {
 	together := func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: "host", LabelSelector: labelled("app", "web")}}}}
+		p.Spec.Affinity = &corev1.Affinity{
+			PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: "host", LabelSelector: labelled("app", "web")}}},
+		}
 	}
 	b := spreadingBook(t)
 	b.SetService(service("web", pairsOf("app", "web")))

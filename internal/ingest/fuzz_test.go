@@ -37,10 +37,19 @@ func fuzzTime() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 // it hides no other pool, and it can be planned with.
 func FuzzPool(f *testing.F) {
 	for _, text := range []string{
-		`{"metadata":{"name":"p","uid":"u","generation":1},"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"},"requirements":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"],"minValues":2}],"expireAfter":"720h"}},"limits":{"cpu":"10","nodes":"3"},"disruption":{"consolidateAfter":"30s","budgets":[{"nodes":"10%","schedule":"0 9 * * mon","duration":"1h"}]},"weight":10}}`,
-		`{"metadata":{"name":"p","annotations":{"tenon.sh/dry-run":"true","tenon.sh/drift-strategy":"canary","tenon.sh/soft-expiry":"1h"}},"spec":{"replicas":3}}`,
-		`{"metadata":{"name":"p"},"spec":{"limits":{"cpu":"1e1.5"},"template":{"spec":{"expireAfter":"soon"}},"disruption":{"consolidateAfter":"Never","budgets":[{"nodes":"-1"},{"nodes":"x%"}]}}}`,
-		`{"metadata":{"name":"p","deletionTimestamp":"2026-03-28T11:00:00Z"},"spec":{"template":{"spec":{"taints":[{"key":"a","effect":"Odd"}],"startupTaints":[{}],"requirements":[{"key":"","operator":"Gt","values":["many"]}]}}}}`,
+		`{"metadata":{"name":"p","uid":"u","generation":1},` +
+			`"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass",` +
+			`"name":"default"},"requirements":[{"key":"topology.kubernetes.io/zone","operator":"In","values":["a"],` +
+			`"minValues":2}],"expireAfter":"720h"}},"limits":{"cpu":"10","nodes":"3"},` +
+			`"disruption":{"consolidateAfter":"30s","budgets":[{"nodes":"10%","schedule":"0 9 * * mon",` +
+			`"duration":"1h"}]},"weight":10}}`,
+		`{"metadata":{"name":"p","annotations":{"tenon.sh/dry-run":"true","tenon.sh/drift-strategy":"canary",` +
+			`"tenon.sh/soft-expiry":"1h"}},"spec":{"replicas":3}}`,
+		`{"metadata":{"name":"p"},"spec":{"limits":{"cpu":"1e1.5"},"template":{"spec":{"expireAfter":"soon"}},` +
+			`"disruption":{"consolidateAfter":"Never","budgets":[{"nodes":"-1"},{"nodes":"x%"}]}}}`,
+		`{"metadata":{"name":"p","deletionTimestamp":"2026-03-28T11:00:00Z"},` +
+			`"spec":{"template":{"spec":{"taints":[{"key":"a","effect":"Odd"}],"startupTaints":[{}],` +
+			`"requirements":[{"key":"","operator":"Gt","values":["many"]}]}}}}`,
 		`{}`, `{"metadata":{"name":"p"},"spec":[]}`,
 		`{"metadata":{"name":"p"},"spec":{"template":{"metadata":{"labels":{"a":{"b":1}}}}}}`,
 	} {
@@ -79,9 +88,17 @@ func FuzzPool(f *testing.F) {
 // FuzzClaim does the same for a NodeClaim.
 func FuzzClaim(f *testing.F) {
 	for _, text := range []string{
-		`{"metadata":{"name":"c","uid":"u","labels":{"karpenter.sh/nodepool":"p"},"finalizers":["karpenter.sh/termination"],"annotations":{"tenon.sh/seats":"a=1,b=2","tenon.sh/move":"Underutilized/1"}},"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh","kind":"KWOKNodeClass","name":"default"},"expireAfter":"Never","requirements":[]},"status":{"providerID":"x:///1","nodeName":"n","conditions":[{"type":"Launched","status":"True","lastTransitionTime":"2026-03-28T11:00:00Z"}]}}`,
-		`{"metadata":{"name":"c","annotations":{"tenon.sh/interruption":"SpotInterruption 2026-03-28T12:02:00Z","karpenter.sh/nodeclaim-termination-timestamp":"soon","tenon.sh/rest":"1 2026-03-28T12:02:00Z","tenon.sh/replaces":"x"}},"status":{"capacity":{"cpu":"-5","memory":"9E"}}}`,
-		`{"metadata":{"name":"c","deletionTimestamp":"2026-03-28T11:00:00Z"},"spec":{"terminationGracePeriod":"2562047h"}}`,
+		`{"metadata":{"name":"c","uid":"u","labels":{"karpenter.sh/nodepool":"p"},` +
+			`"finalizers":["karpenter.sh/termination"],"annotations":{"tenon.sh/seats":"a=1,b=2",` +
+			`"tenon.sh/move":"Underutilized/1"}},"spec":{"nodeClassRef":{"group":"karpenter.kwok.sh",` +
+			`"kind":"KWOKNodeClass","name":"default"},"expireAfter":"Never","requirements":[]},` +
+			`"status":{"providerID":"x:///1","nodeName":"n","conditions":[{"type":"Launched","status":"True",` +
+			`"lastTransitionTime":"2026-03-28T11:00:00Z"}]}}`,
+		`{"metadata":{"name":"c","annotations":{"tenon.sh/interruption":"SpotInterruption 2026-03-28T12:02:00Z",` +
+			`"karpenter.sh/nodeclaim-termination-timestamp":"soon","tenon.sh/rest":"1 2026-03-28T12:02:00Z",` +
+			`"tenon.sh/replaces":"x"}},"status":{"capacity":{"cpu":"-5","memory":"9E"}}}`,
+		`{"metadata":{"name":"c","deletionTimestamp":"2026-03-28T11:00:00Z"},` +
+			`"spec":{"terminationGracePeriod":"2562047h"}}`,
 		`{}`, `{"spec":{"requirements":"none"}}`,
 	} {
 		f.Add([]byte(text))

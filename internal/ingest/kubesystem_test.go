@@ -37,7 +37,8 @@ func TestWhatTheSystemNamespaceSays(t *testing.T) {
 		{"kube-system", "2026-11-16T12:00:00Z", said, ""},
 		{"kube-system", "2026-11-16T13:00:00+01:00", said, ""},
 		{"kube-system", "yes", time.Time{},
-			`Annotation tenon.sh/end-orphans is "yes" and is ignored; it must be the time at which it is written, such as 2030-01-31T12:00:00Z`},
+			`Annotation tenon.sh/end-orphans is "yes" and is ignored; it must be the time at which it is written, ` +
+				`such as 2030-01-31T12:00:00Z`},
 		{"kube-system", "", time.Time{}, ""},
 	} {
 		say(x.name, x.value)

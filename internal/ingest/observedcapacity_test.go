@@ -100,7 +100,8 @@ func TestVolumeLimitsAreLearned(t *testing.T) {
 func TestTooSmallNodeIsNotBoughtAgain(t *testing.T) {
 	b, clock := market()
 	b.SetPod(with(judgedPod("a"), func(p *corev1.Pod) {
-		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"memory": apiresource.MustParse("7900Mi")}}}}
+		requests := corev1.ResourceList{"memory": apiresource.MustParse("7900Mi")}
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}
 	}))
 	clock.tick(time.Minute)
 	policy := plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}

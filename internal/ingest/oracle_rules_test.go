@@ -181,9 +181,13 @@ func TestMergingTwiceIsHarmless(t *testing.T) {
 		}
 		pod := podWith(func(s *corev1.PodSpec) {})
 		pod.Labels = map[string]string{"app": "a", "rev": "7", "tenant": "t"}
-		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: "zone", LabelSelector: s, MatchLabelKeys: []string{"rev", "absent"},
-				MismatchLabelKeys: []string{"tenant"}}}}}
+		pod.Spec.Affinity = &corev1.Affinity{
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+					{TopologyKey: "zone", LabelSelector: s, MatchLabelKeys: []string{"rev", "absent"},
+						MismatchLabelKeys: []string{"tenant"}}},
+			},
+		}
 		return pod
 	}
 	if x, y := classOfPod(term(false)), classOfPod(term(true)); x.Key != y.Key || x.Rules[0].Key != y.Rules[0].Key {
@@ -216,15 +220,27 @@ func TestSpreadsAndWishes(t *testing.T) {
 				LabelSelector: some},
 		}
 		s.Affinity = &corev1.Affinity{
-			NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
-				{Weight: 7}, // it asks for nothing
-				{Weight: 9, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd"}}}}},
-			}},
-			PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-				{Weight: 20, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: "rack", LabelSelector: some}}}},
-			PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
-				{Weight: 30, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
-					LabelSelector: some}}}},
+			NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+					{Weight: 7}, // it asks for nothing
+					{
+						Weight: 9,
+						Preference: corev1.NodeSelectorTerm{
+							MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In",
+								Values: []string{"ssd"}}},
+						},
+					},
+				},
+			},
+			PodAffinity: &corev1.PodAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 20, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: "rack", LabelSelector: some}}},
+			},
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+					{Weight: 30, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+						LabelSelector: some}}},
+			},
 		}
 	}))
 	if len(c.Rules) != 2 || len(c.Unsupported) != 0 {

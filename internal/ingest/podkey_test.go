@@ -48,15 +48,21 @@ func richPod() *corev1.Pod {
 		ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
 		Affinity: &corev1.Affinity{
 			NodeAffinity: &corev1.NodeAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{node, node}},
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{node, node},
+				},
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 3,
 					Preference: node}}},
-			PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+			PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 4,
-					PodAffinityTerm: term}}},
-			PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+					PodAffinityTerm: term}},
+			},
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 5,
-					PodAffinityTerm: term}}},
+					PodAffinityTerm: term}},
+			},
 		},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
 			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "DoNotSchedule", LabelSelector: selector("a"),
@@ -86,8 +92,12 @@ func TestShapeMissesNothing(t *testing.T) {
 		r := rand.New(rand.NewSource(seed))
 		pod := richPod()
 		if seed%2 == 0 { // pod-level resources hide those of containers
-			pod.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": apiresource.MustParse("9")}}
-			pod.Status.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": apiresource.MustParse("11")}}
+			pod.Spec.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": apiresource.MustParse("9")},
+			}
+			pod.Status.Resources = &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{"cpu": apiresource.MustParse("11")},
+			}
 			pod.Status.AllocatedResources = corev1.ResourceList{"cpu": apiresource.MustParse("10")}
 		}
 		shape, key := look(pod)

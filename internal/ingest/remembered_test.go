@@ -156,7 +156,9 @@ func (d *drama) addPod(step int) {
 	p := judgedPod(uid)
 	p.OwnerReferences = []metav1.OwnerReference{{UID: "o", Kind: "ReplicaSet", Controller: &owns}}
 	cpu := apiresource.MustParse(fmt.Sprint(1 + d.r.Intn(4)))
-	p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": cpu}}}}
+	p.Spec.Containers = []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": cpu}},
+	}}
 	priority := int32(d.r.Intn(2) * 100)
 	p.Spec.Priority = &priority
 	if d.r.Intn(3) == 0 {

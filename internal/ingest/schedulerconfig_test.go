@@ -14,7 +14,8 @@ func TestSchedulerConfig(t *testing.T) {
 		"no list": {"podTopologySpread: {}", ""},
 		"one": {"podTopologySpread: {defaultConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: " +
 			"DoNotSchedule}]}", "zone 2 DoNotSchedule"},
-		"as JSON": {`{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"a/b","whenUnsatisfiable":"ScheduleAnyway"}]}}`, "a/b 1 ScheduleAnyway"},
+		"as JSON": {`{"podTopologySpread":{"defaultConstraints":[{"maxSkew":1,"topologyKey":"a/b",` +
+			`"whenUnsatisfiable":"ScheduleAnyway"}]}}`, "a/b 1 ScheduleAnyway"},
 		"policies": {"podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: " +
 			"DoNotSchedule, minDomains: 3, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}]}",
 			"z 1 DoNotSchedule min 3 affinity Ignore taints Honor"},
@@ -82,6 +83,7 @@ func TestBadSchedulerConfigIsNamed(t *testing.T) {
 	one := func(fields string) string { return "podTopologySpread: {defaultConstraints: [{" + fields + "}]}" }
 	const good = "maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule"
 	const at = "podTopologySpread.defaultConstraints[0]."
+	noSkew := full + "{defaultingType: List, defaultConstraints: [{maxSkew: 0}]}}]}]"
 	for text, want := range map[string]string{
 		"a: [":                        "yaml: line 1",
 		"just words":                  "cannot unmarshal string",
@@ -99,19 +101,23 @@ func TestBadSchedulerConfigIsNamed(t *testing.T) {
 			`topologyKey: "a b" is not a label`,
 		one("maxSkew: 1, topologyKey: z"): at +
 			`whenUnsatisfiable: "" is not one of DoNotSchedule, ScheduleAnyway`,
-		one("maxSkew: 1, topologyKey: z, whenUnsatisfiable: Never"):             at + `whenUnsatisfiable: "Never"`,
-		one(good + ", labelSelector: {}"):                                       at + "labelSelector: must not be set",
-		one(good + ", nodeAffinityPolicy: honor"):                               at + `nodeAffinityPolicy: "honor"`,
-		one(good + ", nodeTaintsPolicy: Maybe"):                                 at + `nodeTaintsPolicy: "Maybe"`,
-		one(good + "}, {" + good):                                               "podTopologySpread.defaultConstraints[1]: there is a constraint",
-		"kind: Deployment":                                                      `kind: "Deployment" is not KubeSchedulerConfiguration`,
-		"kind: KubeSchedulerConfiguration":                                      `apiVersion: ""`,
-		"profiles: []":                                                          `kind: ""`,
-		full + "{}}], plugin: 1}]":                                              `unknown field "plugin"`,
-		full + "{defaultConstraint: []}}]}]":                                    `profiles[0].pluginConfig[0].args: unknown field "defaultConstraint"`,
-		full + "{defaultingType: Lists}}]}]":                                    `profiles[0].pluginConfig[0].args.defaultingType: "Lists"`,
-		full + "{defaultConstraints: [{" + good + "}]}}]}]":                     "args.defaultingType: must be List",
-		full + "{defaultingType: List, defaultConstraints: [{maxSkew: 0}]}}]}]": "profiles[0].pluginConfig[0].args.defaultConstraints[0].maxSkew: 0",
+		one("maxSkew: 1, topologyKey: z, whenUnsatisfiable: Never"): at + `whenUnsatisfiable: "Never"`,
+		one(good + ", labelSelector: {}"):                           at + "labelSelector: must not be set",
+		one(good + ", nodeAffinityPolicy: honor"):                   at + `nodeAffinityPolicy: "honor"`,
+		one(good + ", nodeTaintsPolicy: Maybe"):                     at + `nodeTaintsPolicy: "Maybe"`,
+		one(good + "}, {" + good): "podTopologySpread.defaultConstraints[1]: " +
+			"there is a constraint",
+		"kind: Deployment": `kind: "Deployment" ` +
+			`is not KubeSchedulerConfiguration`,
+		"kind: KubeSchedulerConfiguration": `apiVersion: ""`,
+		"profiles: []":                     `kind: ""`,
+		full + "{}}], plugin: 1}]":         `unknown field "plugin"`,
+		full + "{defaultConstraint: []}}]}]": `profiles[0].pluginConfig[0].args: ` +
+			`unknown field "defaultConstraint"`,
+		full + "{defaultingType: Lists}}]}]": `profiles[0].pluginConfig[0].args.` +
+			`defaultingType: "Lists"`,
+		full + "{defaultConstraints: [{" + good + "}]}}]}]": "args.defaultingType: must be List",
+		noSkew: "profiles[0].pluginConfig[0].args.defaultConstraints[0].maxSkew: 0",
 	} {
 		_, err := ReadSchedulerConfig(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -35,7 +35,8 @@ func TestWhoKeepsPodsAwayIsNamed(t *testing.T) {
 		asksFor("1")(p)
 	}
 	goldNode := func(n *corev1.Node) { n.Labels = map[string]string{"tier": "gold"} }
-	kubelet := wrote("kubelet", `{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/arch":{}}},"f:status":{"f:allocatable":{".":{},"f:memory":{}}}}`)
+	kubelet := wrote("kubelet", `{"f:metadata":{"f:labels":{".":{},"f:kubernetes.io/arch":{}}},`+
+		`"f:status":{"f:allocatable":{".":{},"f:memory":{}}}}`)
 	for _, c := range []struct {
 		what   string
 		change func(*corev1.Node)

@@ -62,7 +62,8 @@ func TestServerClockIsTheServers(t *testing.T) {
 			t.Errorf("ours is wrong by %s, and the server's is taken to be wrong by %s", skew, c.wrong())
 		}
 		if c.wrong() > 0 {
-			t.Errorf("ours is wrong by %s, and the server's is taken to be ahead by %s: something may end before its time", skew, c.wrong())
+			t.Errorf("ours is wrong by %s, and the server's is taken to be ahead by %s: "+
+				"something may end before its time", skew, c.wrong())
 		}
 		before := c.Now()
 		c.skew += 5 * time.Hour // somebody sets our clock

@@ -152,7 +152,9 @@ func TestLaunchBeforeTheRefusalForgivesNothing(t *testing.T) {
 func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 	b, clock := market()
 	b.SetPod(with(judgedPod("a"), func(p *corev1.Pod) {
-		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": apiresource.MustParse("1")}}}}
+		p.Spec.Containers = []corev1.Container{{
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": apiresource.MustParse("1")}},
+		}}
 	}))
 	policy := plan.Policy{BatchIdle: time.Second, BatchMax: 10 * time.Second}
 	clock.tick(time.Minute)
@@ -357,7 +359,8 @@ func TestHowFarAShortageReaches(t *testing.T) {
 			}
 			clock.tick(31 * time.Second)
 			b.SetClaim(with(claimObject("a", "2"), func(c *v1.NodeClaim) {
-				c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel], c.Labels[cluster.CapacityTypeLabel], c.Labels["group"] = "m", "z", "spot", "group-1"
+				c.Labels[cluster.InstanceTypeLabel], c.Labels[cluster.ZoneLabel] = "m", "z"
+				c.Labels[cluster.CapacityTypeLabel], c.Labels["group"] = "spot", "group-1"
 				c.Status.Conditions = []metav1.Condition{{Type: v1.ConditionTypeLaunched, Status: "True",
 					LastTransitionTime: metav1.Time{Time: clock.at}}}
 			}))

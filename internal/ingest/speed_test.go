@@ -35,8 +35,12 @@ func fleet(pods, deployments int) []*corev1.Pod {
 				VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}},
 		}
 		if d%4 == 0 {
-			spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-				{TopologyKey: corev1.LabelHostname, LabelSelector: selector}}}}
+			spec.Affinity = &corev1.Affinity{
+				PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+						{TopologyKey: corev1.LabelHostname, LabelSelector: selector}},
+				},
+			}
 		}
 		out[i] = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{

@@ -38,7 +38,9 @@ func claimOf(name, class string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")}}}}
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")},
+			}}}
 }
 
 func boundTo(claim *corev1.PersistentVolumeClaim, pv string) *corev1.PersistentVolumeClaim {
@@ -241,10 +243,17 @@ func csiNode(name string, limit int32) *storagev1.CSINode {
 func TestAttachLimits(t *testing.T) {
 	legacy := volumeOf("old", "sc")
 	legacy.Spec.PersistentVolumeSource =
-		corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-old"}}
+		corev1.PersistentVolumeSource{
+			AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-old"},
+		}
 	pod := mounting("data", "more", "data", "fresh", "legacy")
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
-		corev1.Volume{Name: "inline", VolumeSource: corev1.VolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-inline"}}},
+		corev1.Volume{
+			Name: "inline",
+			VolumeSource: corev1.VolumeSource{
+				AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-inline"},
+			},
+		},
 		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: ebsDriver}}})
 	objects := []any{
 		storageClass("sc", "kubernetes.io/aws-ebs", storagev1.VolumeBindingWaitForFirstConsumer), volumeOf("pv", "sc"),

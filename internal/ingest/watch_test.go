@@ -358,15 +358,19 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 		"nodes": {map[string]any{"metadata": meta("n")}},
 		"persistentvolumes": {map[string]any{"metadata": meta("pv"), "spec": map[string]any{
 			"csi": map[string]any{"driver": ebsDriver, "volumeHandle": "vol-1"},
-			"nodeAffinity": map[string]any{"required": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{
-				map[string]any{"key": "rack", "operator": "In", "values": []any{"r"}}}}}}}}}},
+			"nodeAffinity": map[string]any{
+				"required": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{
+					map[string]any{"key": "rack", "operator": "In", "values": []any{"r"}}}}}},
+			}}}},
 		"persistentvolumeclaims": {map[string]any{"metadata": claim, "spec": map[string]any{"volumeName": "pv"}}},
 		"pods": {
 			map[string]any{"metadata": meta("bound", "namespace", "default"), "spec": map[string]any{"volumes": []any{
 				map[string]any{"name": "v", "persistentVolumeClaim": map[string]any{"claimName": "data"}}}}},
 			map[string]any{"metadata": meta("open", "namespace", "default"), "spec": map[string]any{"volumes": []any{
 				map[string]any{"name": "v",
-					"ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": map[string]any{"storageClassName": "local"}}}}}}},
+					"ephemeral": map[string]any{
+						"volumeClaimTemplate": map[string]any{"spec": map[string]any{"storageClassName": "local"}},
+					}}}}},
 		},
 	}})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -89,7 +89,9 @@ func findSource() (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no lab/ folder at or above %s: run inside a clone of the repository, or set %s to a built lab", working, BinaryVariable)
+	return "", fmt.Errorf(
+		"no lab/ folder at or above %s: run inside a clone of the repository, or set %s to a built lab", working,
+		BinaryVariable)
 }
 
 func isSource(folder string) bool {

@@ -73,7 +73,8 @@ func (os OrphanStatus) Message() string {
 	case os.Reason() == UnprovenOrphans:
 		reason = "none of them has this cluster's identity tag"
 	case os.Unknown:
-		reason = "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
+		reason = "many were held when the last NodePool was deleted, " +
+			"and no new NodePool says yet whether they still are"
 	case os.MaxUnasked == 0:
 		reason = "more were held before, and nobody has confirmed them yet"
 	case os.Ended > 0:

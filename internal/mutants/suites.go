@@ -95,8 +95,10 @@ func (s *suite) only(names ...string) []string {
 
 // storms are the tests of plan that take seconds, rests those of disrupt.
 const (
-	rests  = "TestConsolidationComesToRest|TestSpreadWorkloadComesToRestNearTheBest|TestProposalsHoldWhenPlacedTogether|TestHostileSearchIsCut|TestSettledCostNearBruteForce"
-	storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
+	rests = "TestConsolidationComesToRest|TestSpreadWorkloadComesToRestNearTheBest|" +
+		"TestProposalsHoldWhenPlacedTogether|TestHostileSearchIsCut|TestSettledCostNearBruteForce"
+	storms = "TestInterruptionStorm|TestAdviceStorm|TestUnruledClusterComesToRest|TestTangledClusters|" +
+		"TestWhoIsGuidedFindsRoom|TestPodsDoNotWanderBetweenReplacements"
 )
 
 // suites are tried in this order: what is quick comes first. Random tests get one fixed seed, so that a second run says

@@ -122,7 +122,8 @@ func describeByPrice(r blockDetail) string {
 		return "There are too few cheaper instance types for a spot node in its place (--spot-to-spot-min-types)" +
 			forgone(r.BlockedNode)
 	case disrupt.SpotToSpotOff:
-		return "Its pods would go to a cheaper spot node, which the feature gate SpotToSpotConsolidation does not allow" + forgone(r.BlockedNode)
+		return "Its pods would go to a cheaper spot node, " +
+			"which the feature gate SpotToSpotConsolidation does not allow" + forgone(r.BlockedNode)
 	}
 	return ""
 }

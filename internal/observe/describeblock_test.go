@@ -123,7 +123,8 @@ func TestWhyNamesWhatStandsInTheWay(t *testing.T) {
 		{disrupt.BlockedNode{Reason: disrupt.NothingCheaper, Saving: -0.1}, "Nothing that would take its pods is " +
 			"sure to cost less: it would cost $73.00 a month more"},
 		{disrupt.BlockedNode{Reason: disrupt.NothingCheaper, Saving: 0.01, NeededSaving: 0.1}, "Nothing that would " +
-			"take its pods is sure to cost less: at best $7.30 a month could be saved, and it has to be $73.00 a month"},
+			"take its pods is sure to cost less: " +
+			"at best $7.30 a month could be saved, and it has to be $73.00 a month"},
 		{disrupt.BlockedNode{Reason: disrupt.SpotToSpotOff, Saving: 0.1},
 			"Its pods would go to a cheaper spot node, which the feature gate SpotToSpotConsolidation does not " +
 				"allow; $73.00 a month would be saved"},

@@ -59,7 +59,8 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 	o.Searched(s, found, time.Second)
 	more := []string{"Normal Node/node-00002 Unconsolidatable: Pods came or went", "Normal NodeClaim/node-00002 " +
 		"Unconsolidatable: Pods came or went",
-		`Normal Node/node-00003 Unconsolidatable: The disruption budgets of NodePool "default" let no more nodes go now: up to 1 (budgets[0], 10%) of 4 nodes, and 0 are out`,
+		`Normal Node/node-00003 Unconsolidatable: The disruption budgets of NodePool "default" let no more nodes go ` +
+			`now: up to 1 (budgets[0], 10%) of 4 nodes, and 0 are out`,
 		"Normal NodeClaim/node-00003 Unconsolidatable: The disruption budgets"}
 	if !slices.EqualFunc(r.lines[4:], more, strings.HasPrefix) {
 		t.Errorf("events\n%s\nwant\n%s", strings.Join(r.lines[4:], "\n"), strings.Join(more, "\n"))
@@ -158,7 +159,8 @@ func TestDecisionLogFollowsAMove(t *testing.T) {
 	o.Planned(s, &plan.Plan{Begun: []disrupt.Move{m}}, 0) // the fences did not pass the last look
 	p := &plan.Plan{Begun: []disrupt.Move{m}, Commands: fences(m)}
 	o.Planned(s, p, 0)
-	facts := `"move"="` + m.ID + `" "command"="replace" "reason"="Underutilized" "nodepools"=["default"] "nodes"=["node-00000" "node-00001"] "node-count"=2 "pods"=4`
+	facts := `"move"="` + m.ID + `" "command"="replace" "reason"="Underutilized" "nodepools"=["default"] ` +
+		`"nodes"=["node-00000" "node-00001"] "node-count"=2 "pods"=4`
 	if got := lines(t, *logs, "disruption begins"); len(got) != 1 || !strings.Contains(got[0], facts+
 		` "replacements"=1 "saving-per-month"=547.5`) {
 		t.Errorf("the beginning: %q", got)
@@ -183,7 +185,8 @@ func TestDecisionLogFollowsAMove(t *testing.T) {
 		t.Errorf("the end: %q", got)
 	}
 	for _, want := range []string{
-		"karpenter_voluntary_disruption_decisions_total{consolidation_type=multi,decision=replace,reason=underutilized} 1\n",
+		"karpenter_voluntary_disruption_decisions_total{consolidation_type=multi,decision=replace," +
+			"reason=underutilized} 1\n",
 		"karpenter_voluntary_disruption_decisions_by_nodepool_total{consolidation_type=multi,decision=replace,nodepool=default,reason=underutilized} 1\n",
 		"karpenter_voluntary_disruption_decision_evaluation_duration_seconds{consolidation_type=multi,reason=underutilized} 2\n",
 		"karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=when_empty_or_underutilized,nodepool=default,reason=underutilized,termination_mode=graceful} 2\n",
@@ -220,7 +223,9 @@ func TestAMoveThatIsGivenUpSaysWhy(t *testing.T) {
 			"DisruptionBlocked: Disruption (Drifted) does not begin: some pod would find no place elsewhere",
 			"disruption can't begin", "blocked"},
 		"budget": {command.Drifted, true, disrupt.BudgetBlocks,
-			`DisruptionBlocked: Disruption (Drifted) is given up and the node stays: the disruption budgets of NodePool "default" let no more nodes go now: up to 1 (budgets[0], 10%)`, "disruption is given up", "given_up"},
+			`DisruptionBlocked: Disruption (Drifted) is given up and the node stays: the disruption budgets of ` +
+				`NodePool "default" let no more nodes go now: up to 1 (budgets[0], 10%)`, "disruption is given up",
+			"given_up"},
 	} {
 		now := noon()
 		o, r, registry, logs := newObserver(&now)
@@ -316,9 +321,12 @@ func TestBalancedMovesAreScored(t *testing.T) {
 		NeededSaving: 0.25}
 	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}, Blocked: []disrupt.BlockedNode{blocked}}, 0)
 	o.Planned(s, &plan.Plan{Begun: []disrupt.Move{m}, Commands: fences(m)}, 0)
-	for _, want := range []string{"karpenter_consolidation_moves_total{decision=approved,nodepool=default,policy=Balanced} 1\n", "karpenter_consolidation_moves_total{decision=rejected,nodepool=default,policy=Balanced} 1\n",
+	for _, want := range []string{
+		"karpenter_consolidation_moves_total{decision=approved,nodepool=default,policy=Balanced} 1\n",
+		"karpenter_consolidation_moves_total{decision=rejected,nodepool=default,policy=Balanced} 1\n",
 		"karpenter_consolidation_score{decision=approved,nodepool=default,policy=Balanced} 1\n",
-		"karpenter_consolidation_score{decision=rejected,nodepool=default,policy=Balanced} 1\n"} {
+		"karpenter_consolidation_score{decision=rejected,nodepool=default,policy=Balanced} 1\n",
+	} {
 		if got := series(t, registry, "karpenter_consolidation_"); !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
@@ -382,7 +390,8 @@ func TestTheSavingThatIsHeldBackCountsEmptyNodes(t *testing.T) {
 	s.Claims[2].Deleting = now
 	o.Planned(s, &plan.Plan{}, 0)
 	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{{Before: 1, After: 0.25}}}, 0)
-	if got := series(t, registry, "tenon_consolidation_found_saving_per_hour"); got != "tenon_consolidation_found_saving_per_hour{} 1.25\n" {
+	if got := series(t, registry, "tenon_consolidation_found_saving_per_hour"); got !=
+		"tenon_consolidation_found_saving_per_hour{} 1.25\n" {
 		t.Errorf("%s, want 0.75 of the move and 0.5 of an empty node", got)
 	}
 }
@@ -396,7 +405,8 @@ func TestEvictionsForMoneyAreCounted(t *testing.T) {
 	for i := range 2 {
 		o.Done(s, command.Outcome{Command: command.Evict{UID: fmt.Sprint(i), Node: node(i)}}, 0)
 	}
-	if got := series(t, registry, "tenon_consolidation_evictions_total"); got != "tenon_consolidation_evictions_total{nodepool=default} 1\n" {
+	if got := series(t, registry, "tenon_consolidation_evictions_total"); got !=
+		"tenon_consolidation_evictions_total{nodepool=default} 1\n" {
 		t.Errorf("evictions: %s", got)
 	}
 }

@@ -295,7 +295,9 @@ func exposed(known map[string]string, name string) bool {
 }
 
 func TestMetricNamesAreFound(t *testing.T) {
-	got := metricNames(`sum by (nodepool, resource_type) (rate(karpenter_a_total{some_label="other_label"}[$__rate_interval])) / on(x_y) histogram_quantile(0.5, b_bucket)`)
+	got := metricNames(`sum by (nodepool, resource_type) ` +
+		`(rate(karpenter_a_total{some_label="other_label"}[$__rate_interval])) / on(x_y) histogram_quantile(0.5, ` +
+		`b_bucket)`)
 	if fmt.Sprint(got) != "[karpenter_a_total b_bucket]" {
 		t.Errorf("names %v", got)
 	}

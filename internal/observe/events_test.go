@@ -96,10 +96,14 @@ func TestFailuresAreToldWhereOneLooks(t *testing.T) {
 	}{
 		{command.CreateClaim{Name: "new", Pool: "default", Pods: pods}, fmt.Errorf("creating NodeClaim new: %w",
 			denied), []string{
-			`Warning NodePool/default NodeClaimCreationFailed: Failed to create NodeClaim new: nodeclaims "new" is forbidden: quota is used up`,
-			`Warning Pod/p1 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: nodeclaims "new" is forbidden: quota is used up`,
-			`Warning Pod/p2 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: nodeclaims "new" is forbidden: quota is used up`,
-			`Warning Pod/p3 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: nodeclaims "new" is forbidden: quota is used up`}},
+			`Warning NodePool/default NodeClaimCreationFailed: Failed to create NodeClaim new: nodeclaims "new" is ` +
+				`forbidden: quota is used up`,
+			`Warning Pod/p1 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: ` +
+				`nodeclaims "new" is forbidden: quota is used up`,
+			`Warning Pod/p2 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: ` +
+				`nodeclaims "new" is forbidden: quota is used up`,
+			`Warning Pod/p3 FailedScheduling: Failed to schedule pod: creating NodeClaim new for NodePool default: ` +
+				`nodeclaims "new" is forbidden: quota is used up`}},
 		{command.LaunchInstance{Claim: "a", UID: "u"}, boom, []string{"Warning NodeClaim/a LaunchFailed: boom"}},
 		{command.Register{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a RegistrationFailed: boom"}},
 		{command.Initialize{Claim: "a", Node: "a"}, boom, []string{"Warning NodeClaim/a InitializationFailed: boom"}},

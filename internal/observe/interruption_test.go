@@ -45,7 +45,8 @@ func TestInterruptionIsTold(t *testing.T) {
 		}
 		o.Done(s, command.Outcome{Command: out}, 0)
 		got := series(t, registry, "karpenter_")
-		want := "karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=,nodepool=default,reason=" + c.reason + ",termination_mode=" + c.mode + "} 1"
+		want := "karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=,nodepool=default," +
+			"reason=" + c.reason + ",termination_mode=" + c.mode + "} 1"
 		if !strings.Contains(got, want) || strings.Contains(got, "decisions_total{") {
 			t.Errorf("%s: no %s, or a decision, in\n%s", c.i.Kind, want, got)
 		}

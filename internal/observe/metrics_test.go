@@ -72,7 +72,8 @@ func TestMetricsKeepTheContractsLabels(t *testing.T) {
 		o.Done(s, command.Outcome{Command: c}, 0)
 	}
 	for prefix, want := range map[string]string{
-		"karpenter_nodeclaims_": `karpenter_nodeclaims_created_total{min_values_relaxed=false,nodepool=default,reason=provisioned} 1
+		"karpenter_nodeclaims_": `karpenter_nodeclaims_created_total{min_values_relaxed=false,` +
+			`nodepool=default,reason=provisioned} 1
 karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=when_empty_or_underutilized,nodepool=default,reason=empty,termination_mode=graceful} 1
 karpenter_nodeclaims_terminated_total{capacity_type=spot,nodepool=default,zone=z1} 1
 `,

@@ -82,7 +82,8 @@ func TestActsMoveTheirMetrics(t *testing.T) {
 			Reason: command.Empty}}, "karpenter_voluntary_disruption_decisions_by_nodepool_total{consolidation_type=empty,decision=delete,nodepool=default,reason=empty} 1"},
 		"a decision fails": {alive, command.Outcome{Command: command.DeleteClaim{Claim: "a",
 			Reason: command.Empty}, Err: errors.New("boom")},
-			"karpenter_voluntary_disruption_queue_failures_total{consolidation_type=empty,decision=delete,reason=empty} 1"},
+			"karpenter_voluntary_disruption_queue_failures_total{consolidation_type=empty,decision=delete," +
+				"reason=empty} 1"},
 		"a decision is taken back": {alive, command.Outcome{Command: command.Unfence{Claim: "a", Node: "a"}},
 			"karpenter_voluntary_disruption_failed_validations_total{consolidation_type=empty} 1"},
 		"minValues were relaxed": {nil, command.Outcome{Command: command.CreateClaim{Name: "b", Pool: "default",
@@ -112,7 +113,8 @@ func TestADrainThatNeededNoTimeIsCountedOnce(t *testing.T) {
 	again := ended()
 	again.Claims[0].Conditions = []cluster.Condition{condition(cluster.InstanceTerminating, "", now)}
 	o.Done(again, out, 0)
-	if got := series(t, registry, "karpenter_nodes_drained_total"); got != "karpenter_nodes_drained_total{nodepool=default} 1\n" {
+	if got := series(t, registry, "karpenter_nodes_drained_total"); got !=
+		"karpenter_nodes_drained_total{nodepool=default} 1\n" {
 		t.Errorf("drained: %s", got)
 	}
 }
@@ -165,7 +167,9 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 	}
 	o.Planned(s, &plan.Plan{Provisioned: true}, 0)
 	now = start.Add(5 * time.Second)
-	expect("has a place", "karpenter_pods_provisioning_unbound_time_seconds{dynamic_resources=false,name=new,namespace=ns} 2", "karpenter_pods_provisioning_unstarted_time_seconds{name=new,namespace=ns} 2")
+	expect("has a place",
+		"karpenter_pods_provisioning_unbound_time_seconds{dynamic_resources=false,name=new,namespace=ns} 2",
+		"karpenter_pods_provisioning_unstarted_time_seconds{name=new,namespace=ns} 2")
 
 	bound := &cluster.Pod{UID: "1", Name: "new", Created: fresh.Created, Node: "n"}
 	o.Planned(pending(old, bound), &plan.Plan{}, 0)

@@ -36,7 +36,8 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	look(disrupt.BudgetBlocks)
 	for _, object := range []string{"Node/node-00000", "NodeClaim/node-00000", "Node/node-00001",
 		"NodeClaim/node-00001"} {
-		want := "Normal " + object + ` Unconsolidatable: The disruption budgets of NodePool "default" let no more nodes go now`
+		want := "Normal " + object +
+			` Unconsolidatable: The disruption budgets of NodePool "default" let no more nodes go now`
 		if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
 			t.Errorf("events %q lack %q", r.lines, want)
 		}
@@ -75,7 +76,8 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	look(disrupt.OthersFirst)
 	now = now.Add(worthTelling)
 	look(disrupt.OthersFirst)
-	want = "Unconsolidatable: There is a cheaper way to run its pods, which is looked at again once other nodes have gone"
+	want = "Unconsolidatable: There is a cheaper way to run its pods, " +
+		"which is looked at again once other nodes have gone"
 	if !slices.ContainsFunc(r.lines, func(line string) bool { return strings.Contains(line, want) }) {
 		t.Errorf("events %q lack %q", r.lines, want)
 	}

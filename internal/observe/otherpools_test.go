@@ -25,7 +25,8 @@ func TestOthersAreToldOnce(t *testing.T) {
 		{nil, nil},
 		{[]cluster.OtherPool{auto}, []string{`"NodePool"="auto" "NodeClass"="NodeClass.eks.amazonaws.com"`}},
 		{[]cluster.OtherPool{auto, {Name: "ours", NodeClass: named}},
-			[]string{`"NodePool"="ours" "NodeClass"="EC2NodeClass.karpenter.k8s.aws" "hint"="say --cloud-provider=aws"`}},
+			[]string{`"NodePool"="ours" "NodeClass"="EC2NodeClass.karpenter.k8s.aws" ` +
+				`"hint"="say --cloud-provider=aws"`}},
 		{nil, nil},
 		{[]cluster.OtherPool{auto}, []string{`"NodePool"="auto" "NodeClass"="NodeClass.eks.amazonaws.com"`}},
 	} {

@@ -101,7 +101,8 @@ func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 			told = append(told, line)
 		}
 	}
-	want := `kube-scheduler does not place the pod on node n1: "0/2 nodes are available: 2 node(s) had no free ring."; ` +
+	want := `kube-scheduler does not place the pod on node n1: "0/2 nodes are available: 2 node(s) had no free ` +
+		`ring."; ` +
 		"1 try has failed since 12:00:00 UTC, and the node is kept for the pod"
 	if len(told) != 1 || !strings.Contains(told[0], "Pod/p1") || !strings.Contains(told[0], want) {
 		t.Errorf("told is %q, want one with %q", told, want)

@@ -143,7 +143,8 @@ func TestWhoABudgetLetsGo(t *testing.T) {
 		{"who is not ready is no loss", func(x *scene, _ *cluster.PDB) { x.some(unready, all...) }, all, ""},
 		{"nobody, ever", func(_ *scene, g *cluster.PDB) {
 			g.Allowed, g.DesiredHealthy = 0, 5
-		}, nil, "Pod shop/n1 can't be evicted: disruption budget shop/web never allows it, since it wants all of its pods"},
+		}, nil, "Pod shop/n1 can't be evicted: disruption budget shop/web never allows it, " +
+			"since it wants all of its pods"},
 		{"two budgets", func(x *scene, g *cluster.PDB) {
 			h := *g
 			h.Name = "also"
@@ -164,7 +165,8 @@ func TestWhoABudgetLetsGo(t *testing.T) {
 		{"some are wanted and none is allowed", func(x *scene, g *cluster.PDB) {
 			uncounted(x, g)
 			g.DesiredHealthy = 1
-		}, nil, "Pod shop/n1 can't be evicted: disruption budget shop/web never allows it, since it wants all of its pods"},
+		}, nil, "Pod shop/n1 can't be evicted: disruption budget shop/web never allows it, " +
+			"since it wants all of its pods"},
 		{"one is allowed, and nothing else is known", func(x *scene, g *cluster.PDB) {
 			uncounted(x, g)
 			g.Allowed = 1

@@ -146,8 +146,10 @@ func (o Options) letGo(ctx context.Context, by owner, made ...client.Object) (ct
 		others := slices.DeleteFunc(slices.Clone(have.GetOwnerReferences()), func(ref metav1.OwnerReference) bool {
 			return ref.UID == by.object.GetUID()
 		})
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": have.GetResourceVersion(),
-			"ownerReferences": others, "labels": map[string]any{by.labelKey(): nil}}})
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": have.GetResourceVersion(),
+				"ownerReferences": others, "labels": map[string]any{by.labelKey(): nil}},
+		})
 		if err != nil {
 			return ctrl.Result{}, err
 		}

@@ -41,7 +41,8 @@ func TestSentences(t *testing.T) {
 			`NodePool "a": it is being deleted`},
 		"none can be used": {Unplaced{Pools: []PoolMiss{{Pool: "a",
 			NotUsable: "its NodeClass is not ready: no subnets"}, {Pool: "b", NotUsable: "it is static"}}},
-			`none of the 2 NodePools can be used now, as their conditions say; NodePool "a": its NodeClass is not ready: no subnets`},
+			`none of the 2 NodePools can be used now, as their conditions say; ` +
+				`NodePool "a": its NodeClass is not ready: no subnets`},
 		"the nearest first, the broken as a count": {Unplaced{Pools: []PoolMiss{
 			{Pool: "broken", NotUsable: strings.Repeat("a long story ", 100)},
 			{Pool: "dead", NotUsable: "it is being deleted"},
@@ -50,15 +51,19 @@ func TestSentences(t *testing.T) {
 			{Pool: "small", Types: 3, ByResources: 3, Resource: "cpu", Need: "5", Best: "4"},
 			{Pool: "full", Types: 2, ByResources: 1, Resource: "cpu", Need: "5", Best: "4", ByLimit: 1,
 				Limit: "cpu 40"}}},
-			`NodePool "full": of 2 instance types 1 is too small (cpu: the pod needs 5, and it leaves 4 for pods), 1 would exceed the pool's limit of cpu 40; ` +
-				`NodePool "small": none of the 3 instance types is large enough (cpu: the pod needs 5, the largest of them leaves 4 for pods); ` +
+			`NodePool "full": of 2 instance types 1 is too small (cpu: the pod needs 5, and it leaves 4 for pods), 1 ` +
+				`would exceed the pool's limit of cpu 40; ` +
+				`NodePool "small": none of the 3 instance types is large enough (cpu: the pod needs 5, the largest ` +
+				`of them leaves 4 for pods); ` +
 				`NodePool "other": the pod asks for label team In [red], which the pool neither sets nor allows; ` +
-				`NodePool "fenced": the pod does not tolerate taint gpu:NoSchedule; 2 other NodePools can't be used now, as the conditions there say`},
+				`NodePool "fenced": the pod does not tolerate taint gpu:NoSchedule; 2 other NodePools can't be used ` +
+				`now, as the conditions there say`},
 		"all of many": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
 			Key: "karpenter.sh/capacity-type"}}},
 			`NodePool "a": none of the 132 instance types matches the pod's karpenter.sh/capacity-type`},
 		"a rule for all": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 132, ByTopology: 132, Rule: spread}}},
-			`NodePool "a": each of the 132 instance types would break the pod's spread over topology.kubernetes.io/zone (maxSkew 1)`},
+			`NodePool "a": each of the 132 instance types would break the pod's spread over ` +
+				`topology.kubernetes.io/zone (maxSkew 1)`},
 		"sold out, and why": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 3, ByOffering: 3,
 			Advice: "100% of the quota is used"}}},
 			`NodePool "a": none of the 3 instance types has capacity right now (100% of the quota is used)`},
@@ -80,8 +85,8 @@ func TestSentences(t *testing.T) {
 			Unplaced{Pools: []PoolMiss{{
 				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: "In [eu-west-1a]", Has: zones,
 			}}},
-			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In [eu-west-1a] ` +
-				`(this pool has us-west-2a–d)`},
+			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In ` +
+				`[eu-west-1a] (this pool has us-west-2a–d)`},
 		"a value that the pool has not": {
 			Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "team", Wanted: "In [red]", Has: []string{"green", "blue"}}}},
 			`NodePool "a": the pod asks for label team In [red]; this pool has blue, green`},
@@ -107,7 +112,8 @@ func TestSentenceFitsIntoAnEvent(t *testing.T) {
 	}
 	u.Pools = append(u.Pools, PoolMiss{Pool: "z", Types: 2, ByOffering: 2})
 	got := u.String()
-	if !strings.HasPrefix(got, `NodePool "z": none of the 2 instance types has capacity right now; NodePool "pool-00"`) || len(got) > 1000 {
+	first := `NodePool "z": none of the 2 instance types has capacity right now; NodePool "pool-00"`
+	if !strings.HasPrefix(got, first) || len(got) > 1000 {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 	if !strings.Contains(got, "other NodePools are farther from it; 60 other NodePools can't be used now") {

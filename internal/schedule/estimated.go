@@ -33,7 +33,10 @@ func DescribeEstimated(p *cluster.Pool) []string {
 		return []string{fmt.Sprintf("the price of %s is estimated from those of other instance types",
 			p.Catalog.Types[last].Name)}
 	}
-	return []string{fmt.Sprintf("the prices of %d of its instance types, such as %s, are estimated from those of others", count, p.Catalog.Types[last].Name)}
+	return []string{
+		fmt.Sprintf("the prices of %d of its instance types, such as %s, are estimated from those of others", count,
+			p.Catalog.Types[last].Name),
+	}
 }
 
 // poolRequirements are the requirements and labels of a pool together.

@@ -111,17 +111,30 @@ func oddities() []func(*corev1.Pod) {
 		},
 		func(p *corev1.Pod) { // it keeps everybody away, and is to be beside everybody
 			term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, LabelSelector: anywhere}
-			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}},
-				PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term}}}
+			p.Spec.Affinity = &corev1.Affinity{
+				PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+				},
+				PodAffinity: &corev1.PodAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+				},
+			}
 		},
 		func(p *corev1.Pod) {
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1 << 30,
 				TopologyKey: "nobody/has-this", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: anywhere}}
 		},
 		func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
-				{}, {MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "x", Operator: corev1.NodeSelectorOpGt,
-					Values: []string{"many"}}}}}}}}
+			p.Spec.Affinity = &corev1.Affinity{
+				NodeAffinity: &corev1.NodeAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+						NodeSelectorTerms: []corev1.NodeSelectorTerm{
+							{}, {MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "x",
+								Operator: corev1.NodeSelectorOpGt,
+								Values:   []string{"many"}}}}},
+					},
+				},
+			}
 		},
 		func(p *corev1.Pod) { p.Annotations[v1.DoNotDisruptAnnotationKey] = "-5m" },
 		func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} },

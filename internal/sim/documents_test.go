@@ -68,7 +68,9 @@ func TestManifestsOfTheDocuments(t *testing.T) {
 				want = 2
 			}
 			if n := len(w.machines()); n != want || w.running() != 3 {
-				t.Errorf("an hour after one of two pods has left each of three nodes there are %d with %d pods, want %d", n, w.running(), want)
+				t.Errorf("an hour after one of two pods has left each of three nodes "+
+					"there are %d with %d pods, want %d",
+					n, w.running(), want)
 			}
 			w.scale(0)
 			w.pass(max(0, tc.after-time.Second))

@@ -137,7 +137,9 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 	}
 	made, up := 0, 0
 	for _, obj := range r.cache[claims] {
-		if other := obj.(*v1.NodeClaim); other.Annotations[cluster.ReplacesAnnotation] == claim.Annotations[cluster.MoveAnnotation] && other.DeletionTimestamp == nil {
+		other := obj.(*v1.NodeClaim)
+		move := claim.Annotations[cluster.MoveAnnotation]
+		if other.Annotations[cluster.ReplacesAnnotation] == move && other.DeletionTimestamp == nil {
 			made++
 			if meta.IsStatusConditionTrue(other.Status.Conditions, v1.ConditionTypeInitialized) {
 				up++

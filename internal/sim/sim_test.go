@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	flag.Bool("soak", false, "let TestSoak play seeds without end")
 	flag.String("adversary", "", "the only adversary that TestSeed and TestManySeeds let come")
 	flag.String("tally", "", "the file that TestSoak adds its count to")
-	flag.Bool("digest", false, "let TestManySeeds log a digest of all histories: it stays the same while no decision changes")
+	flag.Bool("digest", false,
+		"let TestManySeeds log a digest of all histories: it stays the same while no decision changes")
 	debug.SetGCPercent(3200) // a run makes much garbage and keeps little
 	m.Run()
 }

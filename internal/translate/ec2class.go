@@ -205,7 +205,8 @@ func (c *classOf) metadata() {
 		HTTPPutResponseHopLimit: or(given.HTTPPutResponseHopLimit, 2), HTTPTokens: or(given.HTTPTokens, "required")}
 	if given.HTTPPutResponseHopLimit == nil {
 		c.note("metadataOptions.httpPutResponseHopLimit", "spec.metadataOptions.httpPutResponseHopLimit",
-			"it was not given, which meant 2; the default of v1 is 1, with which pods do not reach the metadata service")
+			"it was not given, which meant 2; "+
+				"the default of v1 is 1, with which pods do not reach the metadata service")
 	}
 	c.class.Spec.MetadataOptions = out
 }

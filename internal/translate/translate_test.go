@@ -105,23 +105,28 @@ spec:
   instanceProfile: null
   amiSelectorTerms: [{alias: al2023@latest}]
   subnetSelectorTerms: [{tags: {karpenter.sh/discovery: my-cluster}}, {tags: {kubernetes.io/cluster/my-cluster: "*"}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: my-cluster}}, {tags: {kubernetes.io/cluster/my-cluster: "*"}}]
-  metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2, httpTokens: required}`,
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: my-cluster}},
+    {tags: {kubernetes.io/cluster/my-cluster: "*"}}]
+  metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2,
+    httpTokens: required}`,
 			notes: []string{"720h", "empty nodes stay", "Amazon Linux 2", "which meant 2; the default of v1 is 1"},
 		},
 		{
 			name: "times", spec: "provider: {}\nttlSecondsAfterEmpty: 30\nttlSecondsUntilExpired: 2592000",
-			to:    target(),
-			pool:  `spec: {template: {spec: {expireAfter: 720h}}, disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 30s}}`,
+			to: target(),
+			pool: `spec: {template: {spec: {expireAfter: 720h}}, disruption: {consolidationPolicy: ` +
+				`WhenEmpty, consolidateAfter: 30s}}`,
 			notes: []string{"without regard to budgets"},
 		},
 		{
 			name: "odd times", spec: "provider: {}\nttlSecondsAfterEmpty: 0\nttlSecondsUntilExpired: 90", to: target(),
-			pool: `spec: {template: {spec: {expireAfter: 90s}}, disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: 0s}}`,
+			pool: `spec: {template: {spec: {expireAfter: 90s}}, disruption: {consolidationPolicy: ` +
+				`WhenEmpty, consolidateAfter: 0s}}`,
 		},
 		{
 			name: "consolidation", spec: "provider: {}\nconsolidation: {enabled: true}", to: target(),
-			pool: `spec: {template: {spec: {expireAfter: Never}}, disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}}`,
+			pool: `spec: {template: {spec: {expireAfter: Never}}, disruption: {consolidationPolicy: ` +
+				`WhenEmptyOrUnderutilized, consolidateAfter: 0s}}`,
 		},
 		{
 			name: "consolidation that is off", spec: "provider: {}\nconsolidation: {enabled: " +
@@ -210,7 +215,8 @@ spec:
 		{
 			name: "a class of simulated nodes", spec: "providerRef: {apiVersion: karpenter.kwok.sh/v1alpha1, kind: " +
 				"KWOKNodeClass, name: slow}", to: Target{Cloud: KWOK},
-			pool: `spec: {template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: slow}}}}`,
+			pool: `spec: {template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: ` +
+				`slow}}}}`,
 		},
 	}
 	for _, tc := range cases {
@@ -243,8 +249,8 @@ func TestProvisionerWithKubeletSettings(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if missing := contains("class", fields(t, got.Class),
-		want(t, `{metadata: {name: provisioner-default}, spec: {tags: {team: blue}, kubelet: {podsPerCore: 4}}}`)); missing != "" {
+	class := want(t, `{metadata: {name: provisioner-default}, spec: {tags: {team: blue}, kubelet: {podsPerCore: 4}}}`)
+	if missing := contains("class", fields(t, got.Class), class); missing != "" {
 		t.Error(missing)
 	}
 	if got.NodePool.Spec.Template.Spec.NodeClassRef.Name != "provisioner-default" {
@@ -323,14 +329,19 @@ func TestAWSNodeTemplate(t *testing.T) {
 	cases := []struct{ name, spec, class string }{
 		{"images by id", `amiSelector: {"aws::ids": "ami-1,ami-2"}`,
 			`spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}, {id: ami-2}]}`},
-		{"images by name and owner", `{amiFamily: Custom, amiSelector: {"aws::name": "a,b", "aws::owners": "self,123456789012"}}`,
-			`spec: {amiFamily: Custom, amiSelectorTerms: [{name: a, owner: self}, {name: a, owner: "123456789012"}, {name: b, owner: self}, {name: b, owner: "123456789012"}]}`},
+		{
+			"images by name and owner",
+			`{amiFamily: Custom, amiSelector: {"aws::name": "a,b", "aws::owners": "self,123456789012"}}`,
+			`spec: {amiFamily: Custom, amiSelectorTerms: [{name: a, owner: self}, {name: a, owner: "123456789012"}, ` +
+				`{name: b, owner: self}, {name: b, owner: "123456789012"}]}`,
+		},
 		{"images by tags", `amiSelector: {stage: "prod,canary", os: "*"}`,
 			`spec: {amiSelectorTerms: [{tags: {os: "*", stage: prod}}, {tags: {os: "*", stage: canary}}]}`},
 		{"values of tags", `subnetSelector: {Name: "one, two"}`,
 			`spec: {subnetSelectorTerms: [{tags: {Name: one}}, {tags: {Name: two}}]}`},
 		{"Ubuntu", `{amiFamily: Ubuntu, amiSelector: {"aws::ids": ami-1}}`,
-			`spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}], blockDeviceMappings: [{deviceName: /dev/sda1, rootVolume: true, ebs: {volumeSize: 20Gi, volumeType: gp3, encrypted: true}}]}`},
+			`spec: {amiFamily: AL2, amiSelectorTerms: [{id: ami-1}], blockDeviceMappings: [{deviceName: /dev/sda1, ` +
+				`rootVolume: true, ebs: {volumeSize: 20Gi, volumeType: gp3, encrypted: true}}]}`},
 		{"Windows", `amiFamily: Windows2022`,
 			`spec: {amiFamily: null, amiSelectorTerms: [{alias: windows2022@latest}]}`},
 		{"the rest", `{userData: hello, detailedMonitoring: true, context: c, instanceProfile: p}`,

@@ -105,7 +105,8 @@ func schedule(field, text string) []Problem {
 	fields, _, err := ReadSchedule(text)
 	switch {
 	case err != nil:
-		return bad(err.Error(), `name an IANA time zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri", or none for UTC`)
+		return bad(err.Error(),
+			`name an IANA time zone, such as "CRON_TZ=Europe/Berlin 0 9 * * mon-fri", or none for UTC`)
 	case strings.HasPrefix(fields, "@every"):
 		return bad("is an interval, not a schedule", "use "+example)
 	}

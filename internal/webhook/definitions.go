@@ -154,7 +154,8 @@ const fieldManager = "tenon-webhook"
 // disowned makes the changes nobody's: if they stayed ours, whoever applies the definitions on the server's side, as
 // Helm does, would meet a conflict about the list of versions.
 func disowned(entry int) []byte {
-	return fmt.Appendf(nil, `[{"op":"test","path":"/metadata/managedFields/%d/manager","value":%q},{"op":"remove","path":"/metadata/managedFields/%d"}]`,
+	return fmt.Appendf(nil, `[{"op":"test","path":"/metadata/managedFields/%d/manager","value":%q},{"op":"remove",`+
+		`"path":"/metadata/managedFields/%d"}]`,
 		entry, fieldManager, entry)
 }
 

@@ -213,8 +213,10 @@ func TestAnotherWebhook(t *testing.T) {
 		theirs := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("theirs"),
 			Service: &apiextensionsv1.ServiceReference{Namespace: "karpenter", Name: "old-karpenter",
 				Port: new(int32(8443))}}
-		definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter,
-			Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: theirs}}
+		definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+			Strategy: apiextensionsv1.WebhookConverter,
+			Webhook:  &apiextensionsv1.WebhookConversion{ClientConfig: theirs},
+		}
 		s := newStage(t, tc.leads, definition)
 		s.alive[host] = tc.alive
 		s.look()

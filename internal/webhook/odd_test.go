@@ -108,7 +108,8 @@ func (k oddKind) draw(w *world, random *rand.Rand, name string) *unstructured.Un
 		}
 		return plainLeaf(strings.Trim(found, "<>"))
 	})
-	const frame = `{"apiVersion": %q, "kind": %q, "metadata": {"name": %q, "labels": {"karpenter.sh/nodepool": "p"}}, %s}`
+	const frame = `{"apiVersion": %q, "kind": %q, "metadata": {"name": %q, "labels": {"karpenter.sh/nodepool": ` +
+		`"p"}}, %s}`
 	out := &unstructured.Unstructured{}
 	if err := json.Unmarshal(fmt.Appendf(nil, frame, k.version, k.kind, name, object), &out.Object); err != nil {
 		w.Fatalf("%s: %v", object, err)

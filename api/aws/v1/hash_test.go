@@ -17,9 +17,11 @@ const sample = `{
 	"detailedMonitoring": false,
 	"associatePublicIPAddress": false,
 	"userData": "#!/bin/sh\nsysctl -w vm.max_map_count=262144\n",
-	"metadataOptions": {"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": 2, "httpTokens": "required"},
+	"metadataOptions": {"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled", "httpPutResponseHopLimit": 2,
+	 "httpTokens": "required"},
 	"blockDeviceMappings": [
-		{"deviceName": "/dev/xvda", "rootVolume": true, "ebs": {"volumeSize": "40Gi", "volumeType": "gp3", "iops": 4000, "throughput": 200, "encrypted": true, "deleteOnTermination": true, "kmsKeyID": "alias/nodes"}},
+		{"deviceName": "/dev/xvda", "rootVolume": true, "ebs": {"volumeSize": "40Gi", "volumeType": "gp3", "iops": 4000,
+		 "throughput": 200, "encrypted": true, "deleteOnTermination": true, "kmsKeyID": "alias/nodes"}},
 		{"deviceName": "/dev/xvdb", "ebs": {"snapshotID": "snap-0123456789abcdef0"}}
 	]
 }`
@@ -59,19 +61,28 @@ func TestHashIsTheContracts(t *testing.T) {
 		{"metadata", `{"metadataOptions": {"httpTokens": "optional"}}`, "2924719024117985934"},
 		{"one disk", `{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41Gi"}}]}`,
 			"1150603833637679452"},
-		{"a size in other words", `{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41984Mi"}}]}`, "1150603833637679452"},
+		{"a size in other words",
+			`{"blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"volumeSize": "41984Mi"}}]}`,
+			"1150603833637679452"},
 		{"connection tracking", `{"connectionTracking": {"tcpEstablishedTimeout": 600, "udpTimeout": 45}}`,
 			"11970666613196056604"},
 		{"nested virtualization", `{"cpuOptions": {"nestedVirtualization": "enabled"}}`, "3873457042725722219"},
-		{"network interfaces", `{"networkInterfaces": [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}, {"networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only"}]}`, "11737985236995937832"},
+		{"network interfaces", `{"networkInterfaces": [{"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": ` +
+			`"interface"}, {"networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only"}]}`,
+			"11737985236995937832"},
 		{"placement group", `{"placementGroupSelector": {"name": "near"}}`, "13952937542765880486"},
 		{"an instance profile", `{"role": null, "instanceProfile": "nodes"}`, "13301501593593175743"},
 		{"another family", `{"amiFamily": "Bottlerocket", "amiSelectorTerms": [{"id": "ami-0123456789abcdef0"}]}`,
 			"16286107538799901822"},
 		{"address prefixes", `{"ipPrefixCount": 4}`, "11696600754692833682"},
-		{"selectors", `{"subnetSelectorTerms": [{"id": "subnet-0123456789abcdef0"}], "securityGroupSelectorTerms": [{"id": "sg-0123456789abcdef0"}], "capacityReservationSelectorTerms": [{"id": "cr-0123456789abcdef0"}]}`, "11696600754692833682"},
+		{"selectors", `{"subnetSelectorTerms": [{"id": "subnet-0123456789abcdef0"}], "securityGroupSelectorTerms": ` +
+			`[{"id": "sg-0123456789abcdef0"}], "capacityReservationSelectorTerms": [{"id": "cr-0123456789abcdef0"}]}`,
+			"11696600754692833682"},
 		{"kubelet settings", `{"kubelet": {"maxPods": 20, "kubeReserved": {"cpu": "100m"}}}`, "5153262375107207036"},
-		{"disks in another order", `{"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"snapshotID": "snap-0123456789abcdef0"}}, {"deviceName": "/dev/xvda", "rootVolume": true, "ebs": {"volumeSize": "40Gi", "volumeType": "gp3", "iops": 4000, "throughput": 200, "encrypted": true, "deleteOnTermination": true, "kmsKeyID": "alias/nodes"}}]}`, "11696600754692833682"},
+		{"disks in another order", `{"blockDeviceMappings": [{"deviceName": "/dev/xvdb", "ebs": {"snapshotID": ` +
+			`"snap-0123456789abcdef0"}}, {"deviceName": "/dev/xvda", "rootVolume": true, "ebs": {"volumeSize": ` +
+			`"40Gi", "volumeType": "gp3", "iops": 4000, "throughput": 200, "encrypted": true, "deleteOnTermination": ` +
+			`true, "kmsKeyID": "alias/nodes"}}]}`, "11696600754692833682"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := changed(t, tc.change).Hash("Y2VydA==")

@@ -17,8 +17,10 @@ func kubelet(t *testing.T, text string) KubeletConfiguration {
 }
 
 func TestKubeletSettings(t *testing.T) {
-	got, err := kubelet(t, `{"maxPods": 20, "podsPerCore": 2, "cpuCFSQuota": false, "topologyManagerPolicy": "restricted",
-		"kubeReserved": {"cpu": "100m"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"}, "clusterDNS": ["10.0.1.100"]}`).Settings()
+	got, err := kubelet(t, `{"maxPods": 20, "podsPerCore": 2, "cpuCFSQuota": false,
+		"topologyManagerPolicy": "restricted",
+		"kubeReserved": {"cpu": "100m"}, "evictionSoftGracePeriod": {"memory.available": "1m30s"},
+			"clusterDNS": ["10.0.1.100"]}`).Settings()
 	if err != nil {
 		t.Fatal(err)
 	}

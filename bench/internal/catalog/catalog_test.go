@@ -60,8 +60,12 @@ func TestParseRefuses(t *testing.T) {
 	cases := []struct{ name, content, want string }{
 		{"no JSON", `types:`, "invalid character"},
 		{"nothing", `[]`, "there are none"},
-		{"no zone", `[{"name":"a","offerings":[{"Price":1,"Requirements":[{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot"]}]}]}]`,
-			"offering 0 of a names no zone"},
+		{
+			"no zone",
+			`[{"name":"a","offerings":[{"Price":1,"Requirements":[{"key":"karpenter.sh/capacity-type",` +
+				`"operator":"In","values":["spot"]}]}]}]`,
+			"offering 0 of a names no zone",
+		},
 		{"an open zone", `[{"name":"a","offerings":[{"Price":1,"Requirements":[
 			{"key":"karpenter.sh/capacity-type","operator":"In","values":["spot"]},
 			{"key":"topology.kubernetes.io/zone","operator":"In","values":["x","y"]}]}]}]`, "offering 0 of a names " +

@@ -45,7 +45,10 @@ func TestRollForgivesANodeThatIsLetBack(t *testing.T) {
 
 func TestPhases(t *testing.T) {
 	claim := func(condition string) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": condition, "status": "True"}}}}}
+		return &unstructured.Unstructured{
+			Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": condition,
+				"status": "True"}}}},
+		}
 	}
 	deleted := claim("Ready")
 	deleted.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})

@@ -103,11 +103,19 @@ func terms(key string) []corev1.PodAffinityTerm {
 }
 
 func together(s *corev1.PodSpec) {
-	s.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.LabelTopologyZone)}}
+	s.Affinity = &corev1.Affinity{
+		PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.LabelTopologyZone),
+		},
+	}
 }
 
 func apart(s *corev1.PodSpec) {
-	s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.LabelHostname)}}
+	s.Affinity = &corev1.Affinity{
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms(corev1.LabelHostname),
+		},
+	}
 }
 
 func TestBrokenAnswersAreFound(t *testing.T) {

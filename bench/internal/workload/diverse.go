@@ -48,15 +48,22 @@ func preferences(w *Workload, r *rand.Rand, n int) {
 		t := &template{app: "wishful", labels: map[string]string{key: value}, milli: milli, memory: memory,
 			spec: func(s *corev1.PodSpec) {
 				affinity(s).NodeAffinity =
-					&corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
-						Weight: 10, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
-							Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}}},
-					}}}
+					&corev1.NodeAffinity{
+						PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+							Weight: 10, Preference: corev1.NodeSelectorTerm{
+								MatchExpressions: []corev1.NodeSelectorRequirement{{
+									Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn,
+									Values: []string{zone}}},
+							},
+						}},
+					}
 				affinity(s).PodAntiAffinity =
-					&corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
-						Weight: 1, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
-							LabelSelector: selector},
-					}}}
+					&corev1.PodAntiAffinity{
+						PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+							Weight: 1, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+								LabelSelector: selector},
+						}},
+					}
 				spread(corev1.LabelTopologyZone, selector, corev1.ScheduleAnyway)(s)
 			}}
 		w.Pods = append(w.Pods, t.pending(i))

@@ -99,16 +99,20 @@ func spread(topology string, selector *metav1.LabelSelector, otherwise corev1.Un
 // together keeps the selected pods in one domain.
 func together(topology string, selector *metav1.LabelSelector) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) {
-		affinity(s).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: topology, LabelSelector: selector}}}
+		affinity(s).PodAffinity = &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: topology, LabelSelector: selector}},
+		}
 	}
 }
 
 // apart keeps the selected pods out of each other's domain.
 func apart(topology string, selector *metav1.LabelSelector) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) {
-		affinity(s).PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: topology, LabelSelector: selector}}}
+		affinity(s).PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: topology, LabelSelector: selector}},
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ func house(t *testing.T, asked *[]string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		action := r.FormValue("Action")
 		*asked = append(*asked, action)
-		fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>KEY</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-			`<SessionToken>t</SessionToken><Expiration>2126-01-01T00:00:00Z</Expiration></Credentials></%[1]sResult></%[1]sResponse>`, action)
+		fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><Credentials><AccessKeyId>KEY</AccessKeyId>`+
+			`<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>`+
+			`<Expiration>2126-01-01T00:00:00Z</Expiration></Credentials></%[1]sResult></%[1]sResponse>`, action)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

@@ -21,10 +21,12 @@ func TestAnEndedSessionIsRenewed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Authorization"), "Credential="+ended+"/") {
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `<Response><Errors><Error><Code>RequestExpired</Code><Message>Request has expired.</Message></Error></Errors></Response>`)
+			fmt.Fprint(w, `<Response><Errors><Error><Code>RequestExpired</Code><Message>Request has `+
+				`expired.</Message></Error></Errors></Response>`)
 			return
 		}
-		fmt.Fprint(w, `<DescribeSubnetsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><subnetSet/></DescribeSubnetsResponse>`)
+		fmt.Fprint(w, `<DescribeSubnetsResponse `+
+			`xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><subnetSet/></DescribeSubnetsResponse>`)
 	}))
 	t.Cleanup(server.Close)
 	sessions := 0

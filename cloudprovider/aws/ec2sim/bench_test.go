@@ -131,8 +131,11 @@ func (b *bench) fleet(market ec2types.DefaultTargetCapacityType, n int,
 	in := &sdk.CreateFleetInput{
 		Type: ec2types.FleetTypeInstant,
 		LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
-			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{LaunchTemplateName: aws.String(templateName), Version: aws.String("$Latest")},
-			Overrides:                   overrides,
+			LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+				LaunchTemplateName: aws.String(templateName),
+				Version:            aws.String("$Latest"),
+			},
+			Overrides: overrides,
 		}},
 		TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: aws.Int32(
 			int32(n)), DefaultTargetCapacityType: market},
@@ -142,7 +145,9 @@ func (b *bench) fleet(market ec2types.DefaultTargetCapacityType, n int,
 		},
 	}
 	if market == ec2types.DefaultTargetCapacityTypeSpot {
-		in.SpotOptions = &ec2types.SpotOptionsRequest{AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized}
+		in.SpotOptions = &ec2types.SpotOptionsRequest{
+			AllocationStrategy: ec2types.SpotAllocationStrategyPriceCapacityOptimized,
+		}
 	}
 	return in
 }

@@ -148,7 +148,9 @@ func TestFleetWithABadVolume(t *testing.T) {
 	_, err := b.client.CreateLaunchTemplate(b.ctx, &sdk.CreateLaunchTemplateInput{
 		DryRun: aws.Bool(true), LaunchTemplateName: aws.String("another"),
 		LaunchTemplateData: &ec2types.RequestLaunchTemplateData{
-			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10)}}},
+			BlockDeviceMappings: []ec2types.LaunchTemplateBlockDeviceMappingRequest{{
+				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(10)},
+			}},
 		},
 	})
 	b.wantCode(err, "InvalidBlockDeviceMapping")

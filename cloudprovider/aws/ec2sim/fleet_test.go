@@ -159,7 +159,9 @@ func priorities(s ec2types.SpotAllocationStrategy, numbers ...float64) func(*sdk
 			in.SpotOptions.AllocationStrategy = s
 			return
 		}
-		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyPrioritized}
+		in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
+			AllocationStrategy: ec2types.FleetOnDemandAllocationStrategyPrioritized,
+		}
 	}
 }
 
@@ -179,7 +181,9 @@ func TestFleetInstance(t *testing.T) {
 	b := newBench(t)
 	b.template(func(d *ec2types.RequestLaunchTemplateData) {
 		d.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("nodes")}
-		d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired}
+		d.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{
+			HttpTokens: ec2types.LaunchTemplateHttpTokensStateRequired,
+		}
 		d.BlockDeviceMappings = []ec2types.LaunchTemplateBlockDeviceMappingRequest{
 			{DeviceName: aws.String("/dev/xvda"),
 				Ebs: &ec2types.LaunchTemplateEbsBlockDeviceRequest{VolumeSize: aws.Int32(80)}},

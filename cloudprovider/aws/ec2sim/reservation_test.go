@@ -71,8 +71,10 @@ func TestOpenReservation(t *testing.T) {
 	id := b.world.AddReservation(ec2types.CapacityReservation{InstanceType: aws.String("m5.large"),
 		AvailabilityZone: aws.String("us-west-2b"), TotalInstanceCount: aws.Int32(1)})
 	in := b.fleet(onDemand, 2, b.override("m5.large", 0), b.override("m5.large", 1))
-	in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{CapacityReservationOptions: &ec2types.CapacityReservationOptionsRequest{
-		UsageStrategy: ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst}}
+	in.OnDemandOptions = &ec2types.OnDemandOptionsRequest{
+		CapacityReservationOptions: &ec2types.CapacityReservationOptionsRequest{
+			UsageStrategy: ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst},
+	}
 	out := b.mustFleet(in)
 	if got := fleetText(out); got != "2×m5.large/b" {
 		t.Fatalf("got %s", got)

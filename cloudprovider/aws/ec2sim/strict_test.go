@@ -41,10 +41,14 @@ func TestWhatALaunchMayAsk(t *testing.T) {
 			r.NetworkInterfaces = []ec2types.InstanceNetworkInterfaceSpecification{card(0, 0, "efa"), card(0, 1, "efa")}
 		}, "AttachmentLimitExceeded"},
 		{"tags in the metadata", "m5.large", func(r *sdk.RunInstancesInput) {
-			r.MetadataOptions = &ec2types.InstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.InstanceMetadataTagsStateEnabled}
+			r.MetadataOptions = &ec2types.InstanceMetadataOptionsRequest{
+				InstanceMetadataTags: ec2types.InstanceMetadataTagsStateEnabled,
+			}
 		}, "DryRunOperation"},
 		{"a tag with a slash in the metadata", "m5.large", func(r *sdk.RunInstancesInput) {
-			r.MetadataOptions = &ec2types.InstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.InstanceMetadataTagsStateEnabled}
+			r.MetadataOptions = &ec2types.InstanceMetadataOptionsRequest{
+				InstanceMetadataTags: ec2types.InstanceMetadataTagsStateEnabled,
+			}
 			r.TagSpecifications = []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance,
 				Tags: []ec2types.Tag{{Key: aws.String("a/b"), Value: aws.String("c")}}}}
 		}, "InvalidParameterValue"},

@@ -376,7 +376,8 @@ func TestEncodedNodeConfig(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if want := "--register-with-taints=example.com/own:NoSchedule,karpenter.sh/unregistered:NoExecute"; !strings.Contains(got, want) {
+		want := "--register-with-taints=example.com/own:NoSchedule,karpenter.sh/unregistered:NoExecute"
+		if !strings.Contains(got, want) {
 			t.Errorf("%s: the kubelet is not told %s:\n%s", name, want, got)
 		}
 	}

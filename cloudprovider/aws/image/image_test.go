@@ -17,22 +17,27 @@ import (
 func TestAliasOfEveryFamily(t *testing.T) {
 	w := newWorld()
 	w.version = "1.32"
+	const (
+		eks     = "/aws/service/eks/optimized-ami/1.32/"
+		rocket  = "/aws/service/bottlerocket/aws-k8s-1.32"
+		windows = "/aws/service/ami-windows-latest/"
+	)
 	for parameter, id := range map[string]string{
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2/recommended/image_id":                                                 "ami-2x",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2-arm64/recommended/image_id":                                           "ami-2a",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2-gpu/recommended/image_id":                                             "ami-2g",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2-gpu/amazon-eks-gpu-node-1.32-v20250101/image_id":                      "ami-2o",
-		"/aws/service/bottlerocket/aws-k8s-1.32/x86_64/latest/image_id":                                                           "ami-bx",
-		"/aws/service/bottlerocket/aws-k8s-1.32/arm64/latest/image_id":                                                            "ami-ba",
-		"/aws/service/bottlerocket/aws-k8s-1.32-nvidia/x86_64/latest/image_id":                                                    "ami-bn",
-		"/aws/service/bottlerocket/aws-k8s-1.32/x86_64/1.46.0/image_id":                                                           "ami-bo",
-		"/aws/service/ami-windows-latest/Windows_Server-2019-English-Core-EKS_Optimized-1.32/image_id":                            "ami-w9",
-		"/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.32/image_id":                            "ami-w2",
-		"/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-EKS_Optimized-1.32/image_id":                            "ami-w5",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2023/x86_64/neuron/recommended/image_id":                                "ami-3n",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2023/arm64/standard/recommended/image_id":                               "ami-3a",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2023/arm64/nvidia/recommended/image_id":                                 "ami-3g",
-		"/aws/service/eks/optimized-ami/1.32/amazon-linux-2023/arm64/nvidia/amazon-eks-node-al2023-arm64-nvidia-1.32-v2/image_id": "ami-3o",
+		eks + "amazon-linux-2/recommended/image_id":                                                 "ami-2x",
+		eks + "amazon-linux-2-arm64/recommended/image_id":                                           "ami-2a",
+		eks + "amazon-linux-2-gpu/recommended/image_id":                                             "ami-2g",
+		eks + "amazon-linux-2-gpu/amazon-eks-gpu-node-1.32-v20250101/image_id":                      "ami-2o",
+		rocket + "/x86_64/latest/image_id":                                                          "ami-bx",
+		rocket + "/arm64/latest/image_id":                                                           "ami-ba",
+		rocket + "-nvidia/x86_64/latest/image_id":                                                   "ami-bn",
+		rocket + "/x86_64/1.46.0/image_id":                                                          "ami-bo",
+		windows + "Windows_Server-2019-English-Core-EKS_Optimized-1.32/image_id":                    "ami-w9",
+		windows + "Windows_Server-2022-English-Core-EKS_Optimized-1.32/image_id":                    "ami-w2",
+		windows + "Windows_Server-2025-English-Core-EKS_Optimized-1.32/image_id":                    "ami-w5",
+		eks + "amazon-linux-2023/x86_64/neuron/recommended/image_id":                                "ami-3n",
+		eks + "amazon-linux-2023/arm64/standard/recommended/image_id":                               "ami-3a",
+		eks + "amazon-linux-2023/arm64/nvidia/recommended/image_id":                                 "ami-3g",
+		eks + "amazon-linux-2023/arm64/nvidia/amazon-eks-node-al2023-arm64-nvidia-1.32-v2/image_id": "ami-3o",
 	} {
 		w.parameters[parameter] = id
 		change := amazon

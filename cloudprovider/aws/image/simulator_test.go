@@ -68,7 +68,8 @@ func TestOverTheWire(t *testing.T) {
 		release.Images[0]) {
 		t.Errorf("by id: have %s", got)
 	}
-	if got := find(t, f, class(awsv1.AMISelectorTerm{Name: "amazon-eks-node-al2023-x86_64-standard-*"})); !strings.HasPrefix(got, release.Images[0]) {
+	byName := class(awsv1.AMISelectorTerm{Name: "amazon-eks-node-al2023-x86_64-standard-*"})
+	if got := find(t, f, byName); !strings.HasPrefix(got, release.Images[0]) {
 		t.Errorf("by name: have %s, want %s", got, release.Images[0])
 	}
 

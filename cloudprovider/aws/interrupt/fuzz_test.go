@@ -12,11 +12,17 @@ import (
 // that the annotation on the claim can carry; and what can't be read names none.
 func FuzzMessage(f *testing.F) {
 	for _, body := range []string{
-		`{"detail-type":"EC2 Spot Instance Interruption Warning","source":"aws.ec2","time":"2026-03-28T12:00:00Z","detail":{"instance-id":"i-1","instance-action":"terminate"}}`,
+		`{"detail-type":"EC2 Spot Instance Interruption Warning","source":"aws.ec2","time":"2026-03-28T12:00:00Z",` +
+			`"detail":{"instance-id":"i-1","instance-action":"terminate"}}`,
 		`{"detail-type":"EC2 Instance Rebalance Recommendation","source":"aws.ec2","detail":{"instance-id":"i-1"}}`,
-		`{"detail-type":"EC2 Instance State-change Notification","source":"aws.ec2","time":"2026-03-28T12:00:00Z","detail":{"instance-id":"i-1","state":"stopping"}}`,
-		`{"detail-type":"EC2 Capacity Reservation Instance Interruption Warning","source":"aws.ec2","detail":{"instance-id":"i-1","instance-termination-time":"2026-03-28T12:05:00Z"}}`,
-		`{"detail-type":"AWS Health Event","source":"aws.health","detail":{"service":"EC2","eventTypeCategory":"scheduledChange","eventTypeCode":"AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED","startTime":"Sat, 28 Mar 2026 14:00:00 GMT","affectedEntities":[{"entityValue":"i-1"},{"entityValue":"vol-1"}]}}`,
+		`{"detail-type":"EC2 Instance State-change Notification","source":"aws.ec2","time":"2026-03-28T12:00:00Z",` +
+			`"detail":{"instance-id":"i-1","state":"stopping"}}`,
+		`{"detail-type":"EC2 Capacity Reservation Instance Interruption Warning","source":"aws.ec2",` +
+			`"detail":{"instance-id":"i-1","instance-termination-time":"2026-03-28T12:05:00Z"}}`,
+		`{"detail-type":"AWS Health Event","source":"aws.health","detail":{"service":"EC2",` +
+			`"eventTypeCategory":"scheduledChange","eventTypeCode":"AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",` +
+			`"startTime":"Sat, 28 Mar 2026 14:00:00 GMT","affectedEntities":[{"entityValue":"i-1"},` +
+			`{"entityValue":"vol-1"}]}}`,
 		`{"source":"aws.ec2","detail":null}`, `{"source":"aws.ec2","detail":[1]}`, `null`, ``, `[]`,
 		`{"time":"+99999-01-01T00:00:00Z"}`,
 	} {

@@ -24,7 +24,8 @@ func reservationEndsIn(after time.Duration) cloudprovider.Interruption {
 func TestRead(t *testing.T) {
 	said := noon().Add(-30 * time.Second)
 	health := func(rest string) string {
-		return `{"service": "EC2", "eventTypeCategory": "scheduledChange", "eventTypeCode": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
+		return `{"service": "EC2", "eventTypeCategory": "scheduledChange",
+			"eventTypeCode": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
 			"affectedEntities": [{"entityValue": "i-1"}, {"entityValue": "vol-1"}, {"entityValue": "i-2"}]` + rest + `}`
 	}
 	for _, c := range []struct {
@@ -46,7 +47,8 @@ func TestRead(t *testing.T) {
 			"capacity_reservation_interrupted",
 			reservationEndsIn(30 * time.Second), []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
 		{"reservation", event("EC2 Capacity Reservation Instance Interruption Warning", "aws.ec2",
-			`{"instance-id": "i-1", "instance-action": "terminate", "instance-termination-time": "2026-03-01T12:01:45Z"}`), "capacity_reservation_interrupted",
+			`{"instance-id": "i-1", "instance-action": "terminate", "instance-termination-time": `+
+				`"2026-03-01T12:01:45Z"}`), "capacity_reservation_interrupted",
 			reservationEndsIn(105 * time.Second), []string{"i-1"}, "CapacityReservationInstanceInterrupted"},
 		{"stopping", event("EC2 Instance State-change Notification", "aws.ec2",
 			`{"instance-id": "i-1", "state": "stopping"}`), "instance_stopped",

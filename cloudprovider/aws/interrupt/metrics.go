@@ -34,7 +34,8 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 				Help: "Instances of which EC2 has said that they are unhealthy or will be changed, by what said so."},
 			[]string{"category"}),
 		readable: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tenon_interruption_queue_readable",
-			Help: "1 while the interruption queue can be read, 0 while it can't. Only the replica that reads it has it."}, nil),
+			Help: "1 while the interruption queue can be read, " +
+				"0 while it can't. Only the replica that reads it has it."}, nil),
 		ignored: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tenon_interruption_ignored_messages_total",
 			Help: "Messages of the interruption queue that were not believed or not understood, by why."},
 			[]string{"why"}),

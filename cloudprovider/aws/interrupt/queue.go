@@ -78,8 +78,10 @@ func (w *Watcher) receive(ctx context.Context, url *string) ([]sqstypes.Message,
 	}
 	out, err := w.SQS.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: url, MaxNumberOfMessages: mostMessages, VisibilityTimeout: int32(hidden.Seconds()),
-		WaitTimeSeconds:             int32(longPoll.Seconds()),
-		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp},
+		WaitTimeSeconds: int32(longPoll.Seconds()),
+		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{
+			sqstypes.MessageSystemAttributeNameSentTimestamp,
+		},
 	})
 	if err != nil {
 		*url = "" // it may have been made anew

@@ -22,7 +22,8 @@ type forged struct {
 
 func (w *world) send(f forged) {
 	w.t.Helper()
-	body := fmt.Sprintf(`{"version": "0", "id": "1", "detail-type": %q, "source": "aws.ec2", "account": %q, "region": %q, "time": %q, "detail": %s}`,
+	body := fmt.Sprintf(`{"version": "0", "id": "1", "detail-type": %q, "source": "aws.ec2", "account": %q, `+
+		`"region": %q, "time": %q, "detail": %s}`,
 		f.kind, f.account, f.region, f.at.UTC().Format(time.RFC3339), f.detail)
 	if !w.SQS.Send(w.Cluster, body) {
 		w.t.Fatal("there is no queue")

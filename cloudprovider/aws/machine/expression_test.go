@@ -74,7 +74,8 @@ func TestExpressions(t *testing.T) {
 // What was computed is handed to nodes; what a class says in plain words needs no computing.
 func TestKept(t *testing.T) {
 	class := classOf(awsv1.AMIFamilyAL2023)
-	class.Spec.Kubelet = kubelet(`kubeReserved={"cpu":"vcpus * 33","memory":"1Gi","pid":"1 / (vcpus - 2)"};systemReserved={"cpu":"100m"}`)
+	class.Spec.Kubelet = kubelet(
+		`kubeReserved={"cpu":"vcpus * 33","memory":"1Gi","pid":"1 / (vcpus - 2)"};systemReserved={"cpu":"100m"}`)
 	got, err := withExpressions().Kept(infoOf(t, "m5.large"), class)
 	if err != nil {
 		t.Fatal(err)

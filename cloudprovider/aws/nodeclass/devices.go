@@ -169,7 +169,8 @@ func (f *findings) within(field, kind string, value *int64, of span) {
 	case *value < of.least || *value > growth*of.most:
 		f.problem("%s is %d; for volumes of type %s write %d to %d", field, *value, kind, of.least, of.most)
 	case *value > of.most:
-		f.doubt("%s is %d and EC2 is known to take at most %d for volumes of type %s; launches fail if that still holds", field, *value, of.most, kind)
+		f.doubt("%s is %d and EC2 is known to take at most %d for volumes of type %s; "+
+			"launches fail if that still holds", field, *value, of.most, kind)
 	}
 }
 

@@ -63,34 +63,37 @@ func (s shape) check(raw []byte) string {
 func kubeletFields() map[string]shape {
 	out := map[string]shape{}
 	for s, names := range map[shape]string{
-		aSwitch: `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
-			enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery failCgroupV1
-			failSwapOn kernelMemcgNotification localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings
-			protectKernelDefaults registerNode rotateCertificates runOnce seccompDefault serializeImagePulls serverTLSBootstrap
+		aSwitch: `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach
+			enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
+			enableSystemLogHandler enableSystemLogQuery failCgroupV1 failSwapOn kernelMemcgNotification
+			localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings protectKernelDefaults
+			registerNode rotateCertificates runOnce seccompDefault serializeImagePulls serverTLSBootstrap
 			singleProcessOOMKill`,
-		aNumber: `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod healthzPort
-			imageGCHighThresholdPercent imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIBurst kubeAPIQPS
-			maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj
-			podsPerCore port readOnlyPort registryBurst registryPullQPS`,
+		aNumber: `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod
+			healthzPort imageGCHighThresholdPercent imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit
+			kubeAPIBurst kubeAPIQPS maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages
+			oomScoreAdj podsPerCore port readOnlyPort registryBurst registryPullQPS`,
 		aLong:     `maxOpenFiles podPidsLimit`,
 		aFraction: `memoryThrottlingFactor`,
-		aText: `address cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxSize
-			containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress
-			imagePullCredentialsVerificationPolicy imageServiceEndpoint kubeReservedCgroup kubeletCgroups memoryManagerPolicy
-			memoryReservationPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf showHiddenMetricsForVersion
-			staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile tlsMinVersion tlsPrivateKeyFile
-			topologyManagerPolicy topologyManagerScope volumePluginDir`,
-		aDuration: `containerLogMonitorInterval cpuCFSQuotaPeriod cpuManagerReconcilePeriod evictionPressureTransitionPeriod
-			fileCheckFrequency httpCheckFrequency imageMaximumGCAge imageMinimumGCAge nodeStatusReportFrequency
-			nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod shutdownGracePeriodCriticalPods
-			streamingConnectionIdleTimeout syncFrequency volumeStatsAggPeriod`,
+		aText: `address cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy
+			containerLogMaxSize containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress
+			imagePullCredentialsVerificationPolicy imageServiceEndpoint kubeReservedCgroup kubeletCgroups
+			memoryManagerPolicy memoryReservationPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf
+			showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile
+			tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir`,
+		aDuration: `containerLogMonitorInterval cpuCFSQuotaPeriod cpuManagerReconcilePeriod
+			evictionPressureTransitionPeriod fileCheckFrequency httpCheckFrequency imageMaximumGCAge
+			imageMinimumGCAge nodeStatusReportFrequency nodeStatusUpdateFrequency runtimeRequestTimeout
+			shutdownGracePeriod shutdownGracePeriodCriticalPods streamingConnectionIdleTimeout syncFrequency
+			volumeStatsAggPeriod`,
 		aList: `reservedMemory shutdownGracePeriodByPodPriority tlsCurvePreferences`,
 		someTexts: `allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist
 			tlsCipherSuites`,
-		textMap: `cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft evictionSoftGracePeriod kubeReserved
-			qosReserved systemReserved topologyManagerPolicyOptions`,
+		textMap: `cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft evictionSoftGracePeriod
+			kubeReserved qosReserved systemReserved topologyManagerPolicyOptions`,
 		switches: `featureGates`,
-		anObject: `authentication authorization crashLoopBackOff logging memorySwap staticPodURLHeader tracing userNamespaces`,
+		anObject: `authentication authorization crashLoopBackOff logging memorySwap staticPodURLHeader tracing
+			userNamespaces`,
 	} {
 		for _, name := range strings.Fields(names) {
 			out[name] = s

@@ -13,7 +13,8 @@ import (
 
 // tooSmall is how EC2 says that a volume is smaller than what it starts from. It names the snapshot, which may be the
 // image's, and not the device.
-var tooSmall = regexp.MustCompile(`size (\d+) ?Gi?B is smaller than snapshot '?(snap-[0-9a-f]+)'?,? expect size ?>= ?(\d+) ?Gi?B`)
+var tooSmall = regexp.MustCompile(
+	`size (\d+) ?Gi?B is smaller than snapshot '?(snap-[0-9a-f]+)'?,? expect size ?>= ?(\d+) ?Gi?B`)
 
 // noBoot is how EC2 says that it can't boot from a volume of the type, in words that are about something else.
 var noBoot = regexp.MustCompile(`parameter iops is not supported for (st1|sc1) volumes`)

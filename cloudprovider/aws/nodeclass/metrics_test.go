@@ -62,7 +62,8 @@ func TestMetrics(t *testing.T) {
 	}
 	if text := scrape(); strings.Contains(text, "status_condition_count") || !strings.Contains(text,
 		"operator_ec2nodeclass_termination_duration_seconds histogram:{sample_count:1") ||
-		!strings.Contains(text, `operator_termination_duration_seconds label:{name:"group" value:"karpenter.k8s.aws"} label:{name:"kind" value:"EC2NodeClass"} histogram:{sample_count:1`) {
+		!strings.Contains(text, `operator_termination_duration_seconds label:{name:"group" `+
+			`value:"karpenter.k8s.aws"} label:{name:"kind" value:"EC2NodeClass"} histogram:{sample_count:1`) {
 		t.Errorf("once it is gone there is\n%s", text)
 	}
 }

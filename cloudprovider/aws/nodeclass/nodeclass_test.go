@@ -92,7 +92,9 @@ func TestNoSubnetMatches(t *testing.T) {
 	w.ready()
 	w.events.take()
 	w.update(func(c *awsv1.EC2NodeClass) {
-		c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{"karpenter.sh/discovery": "other"}}}
+		c.Spec.SubnetSelectorTerms = []awsv1.SubnetSelectorTerm{{
+			Tags: map[string]string{"karpenter.sh/discovery": "other"},
+		}}
 	})
 	class, result, err := w.look()
 	const want = "no subnet matches tags karpenter.sh/discovery=other; 3 subnets in the cluster's VPC"

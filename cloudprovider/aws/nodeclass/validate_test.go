@@ -18,11 +18,17 @@ type kubeletCase struct{ settings, want, family string }
 
 func kubeletCases() []kubeletCase {
 	return []kubeletCase{
-		{settings: `{"maxPods": 20, "podsPerCore": 2, "systemReserved": {"cpu": "100m", "memory": "100Mi", "ephemeral-storage": "1Gi"}, "kubeReserved": {"cpu": "200m", "pid": "100"},
+		{
+			settings: `{"maxPods": 20, "podsPerCore": 2, "systemReserved": {"cpu": "100m", "memory": "100Mi",
+				"ephemeral-storage": "1Gi"}, "kubeReserved": {"cpu": "200m", "pid": "100"},
 			"evictionHard": {"memory.available": "5%", "nodefs.available": "10%", "nodefs.inodesFree": "10%"},
-			"evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"}, "evictionSoftGracePeriod": {"memory.available": "1m", "nodefs.available": "1m30s"},
-			"evictionMaxPodGracePeriod": 60, "imageGCHighThresholdPercent": 85, "imageGCLowThresholdPercent": 80, "cpuCFSQuota": true, "clusterDNS": ["10.0.1.100"]}`},
-		{settings: `{"topologyManagerPolicy": "restricted", "featureGates": {"A": true}, "shutdownGracePeriod": "30s", "logging": {"format": "json"}, "memoryThrottlingFactor": 0.9}`},
+			"evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"},
+			 "evictionSoftGracePeriod": {"memory.available": "1m", "nodefs.available": "1m30s"},
+			"evictionMaxPodGracePeriod": 60, "imageGCHighThresholdPercent": 85, "imageGCLowThresholdPercent": 80,
+				"cpuCFSQuota": true, "clusterDNS": ["10.0.1.100"]}`,
+		},
+		{settings: `{"topologyManagerPolicy": "restricted", "featureGates": {"A": true}, "shutdownGracePeriod": ` +
+			`"30s", "logging": {"format": "json"}, "memoryThrottlingFactor": 0.9}`},
 		{settings: `{"maxPod": 20}`, want: "spec.kubelet.maxPod is no setting of the kubelet"},
 		{settings: `{"registerWithTaints": []}`, want: "spec.kubelet.registerWithTaints can't be set"},
 		{settings: `{"podsPerCore": "two"}`, want: "spec.kubelet.podsPerCore must be a whole number"},
@@ -38,7 +44,8 @@ func kubeletCases() []kubeletCase {
 		{settings: `{"clusterDNS": ["fd00::10"]}`},
 		{settings: `{"maxPods": ""}`, want: "spec.kubelet.maxPods is the text"},
 		{settings: `{"maxPods": 2147483648}`, want: "spec.kubelet.maxPods must be a whole number of up to 2147483647"},
-		{settings: `{"podPidsLimit": 9007199254740993, "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}`},
+		{settings: `{"podPidsLimit": 9007199254740993, "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": ` +
+			`"KubeletConfiguration"}`},
 		{settings: `{"kind": "Pod"}`, want: "spec.kubelet.kind must be KubeletConfiguration"},
 		{settings: `{"apiVersion": "kubelet.config.k8s.io/v1beta1", "maxPods": 10}`, family: "al2@latest"},
 		{settings: `{"maxPods": -1}`, want: "spec.kubelet.maxPods is -1; write 0 or more"},
@@ -58,7 +65,8 @@ func kubeletCases() []kubeletCase {
 			"period"},
 		{settings: `{"evictionSoftGracePeriod": {"memory.available": "1m"}}`,
 			want: "evictionSoftGracePeriod.memory.available has no threshold"},
-		{settings: `{"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": "soon"}}`, want: "write a duration"},
+		{settings: `{"evictionSoft": {"memory.available": "5%"}, "evictionSoftGracePeriod": {"memory.available": ` +
+			`"soon"}}`, want: "write a duration"},
 		{settings: `{"topologyManagerPolicy": "restricted"}`, family: "al2@latest", want: "can't be handed to nodes " +
 			"of the AMI family AL2; remove it, or use AL2023"},
 	}
@@ -98,7 +106,8 @@ func TestKubeletExpressions(t *testing.T) {
 	w.options.Expressions = true
 	w.keeper = nodeclass.New(w.options)
 	for settings, want := range map[string]string{
-		`{"maxPods": "min(max_pods, vcpus * 8)", "kubeReserved": {"cpu": "max(60, vcpus * 30)", "memory": "1Gi"}, "systemReserved": {"memory": "memory_mib / 100"}}`: "",
+		`{"maxPods": "min(max_pods, vcpus * 8)", "kubeReserved": {"cpu": "max(60, vcpus * 30)", "memory": "1Gi"}, ` +
+			`"systemReserved": {"memory": "memory_mib / 100"}}`: "",
 		`{"maxPods": "cores * 8"}`:                        "undeclared reference",
 		`{"maxPods": "instance_type"}`:                    "must give a number",
 		`{"maxPods": ""}`:                                 "spec.kubelet.maxPods is",

@@ -144,8 +144,10 @@ func (w *world) Rehearse(_ context.Context, class *awsv1.EC2NodeClass) ([]nodecl
 			_, err := w.ec2.CreateFleet(ctx, &ec2.CreateFleetInput{DryRun: new(true), Type: ec2types.FleetTypeInstant,
 				TargetCapacitySpecification: &ec2types.TargetCapacitySpecificationRequest{TotalTargetCapacity: new(
 					int32(1))},
-				LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
-					LaunchTemplateName: new("none"), Version: new("$Latest")}}}})
+				LaunchTemplateConfigs: []ec2types.FleetLaunchTemplateConfigRequest{{
+					LaunchTemplateSpecification: &ec2types.FleetLaunchTemplateSpecificationRequest{
+						LaunchTemplateName: new("none"), Version: new("$Latest")},
+				}}})
 			return err
 		}},
 		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error {

@@ -347,7 +347,8 @@ func TestDeletedProfileIsNotNew(t *testing.T) {
 		t.Errorf("events are %q", lines)
 	}
 	class, _, _ = w.look()
-	if c := condition(class, awsv1.ConditionTypeValidationSucceeded); class.Status.InstanceProfile == before.Status.InstanceProfile || !strings.Contains(c.Message, "was just made") {
+	c := condition(class, awsv1.ConditionTypeValidationSucceeded)
+	if class.Status.InstanceProfile == before.Status.InstanceProfile || !strings.Contains(c.Message, "was just made") {
 		t.Errorf("the profile is %s, ValidationSucceeded is %+v", class.Status.InstanceProfile, c)
 	}
 	w.clock.pass(10 * time.Second)

@@ -64,7 +64,8 @@ func (p *products) GetProducts(_ context.Context, in *pricing.GetProductsInput,
 }
 
 func item(name, currency, dollars string) string {
-	return fmt.Sprintf(`{"product": {"attributes": {"instanceType": %q}}, "terms": {"OnDemand": {"A.B": {"priceDimensions": {"A.B.C": {"unit": "Hrs", "pricePerUnit": {%q: %q}}}}}}}`, name, currency, dollars)
+	return fmt.Sprintf(`{"product": {"attributes": {"instanceType": %q}}, "terms": {"OnDemand": {"A.B": `+
+		`{"priceDimensions": {"A.B.C": {"unit": "Hrs", "pricePerUnit": {%q: %q}}}}}}}`, name, currency, dollars)
 }
 
 const (

@@ -90,7 +90,9 @@ func (r *Reserved) Look(ctx context.Context) error {
 	defer cancel()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
-	if err := r.Client.List(ctx, list, client.MatchingLabels{v1.CapacityTypeLabelKey: v1.CapacityTypeReserved}); err != nil {
+	if err := r.Client.List(ctx, list, client.MatchingLabels{
+		v1.CapacityTypeLabelKey: v1.CapacityTypeReserved,
+	}); err != nil {
 		return fmt.Errorf("listing NodeClaims in capacity reservations: %w", err)
 	}
 	list.Items = slices.DeleteFunc(list.Items, func(c unstructured.Unstructured) bool { return !aws.IsOurs(&c) })

@@ -98,8 +98,9 @@ func parseEntry(text json.RawMessage) (*cloudprovider.InstanceType, error) {
 	decoder.DisallowUnknownFields()
 	var entry fileType
 	if err := decoder.Decode(&entry); err != nil {
-		return nil, fmt.Errorf("%s; an entry has name, offerings, architecture, operatingSystems and resources, and an "+
-			"offering has Price, Available and Requirements", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf(
+			"%s; an entry has name, offerings, architecture, operatingSystems and resources, and an "+
+				"offering has Price, Available and Requirements", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if entry.Name == "" {
 		return nil, fmt.Errorf("name is missing; give the value of the %s label", corev1.LabelInstanceTypeStable)

@@ -103,7 +103,8 @@ func TestWhatIsMade(t *testing.T) {
 			len(made["IRSA"].Identities))
 	}
 	trust := encode(made["IRSA"].Roles["blue-karpenter"].Trust)
-	if !strings.Contains(trust, `"oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF:sub":"system:serviceaccount:karpenter:tenon"`) {
+	if !strings.Contains(trust,
+		`"oidc.eks.us-west-2.amazonaws.com/id/0123456789ABCDEF:sub":"system:serviceaccount:karpenter:tenon"`) {
 		t.Errorf("with IRSA the role trusts %s", trust)
 	}
 	if len(plain.ServiceLinkedRoles) != 0 || !slices.Equal(made["everything"].ServiceLinkedRoles,

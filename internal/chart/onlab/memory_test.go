@@ -69,7 +69,8 @@ func TestMemory(t *testing.T) {
 		t.Errorf("that is more than %d MiB", memoryBound>>20)
 	}
 	if now := w.restarts(); now != before {
-		t.Logf("the controller was started %d times anew, as on a machine too busy to keep its lease; each start counts",
+		t.Logf("the controller was started %d times anew, as on a machine too busy to keep its lease; "+
+			"each start counts",
 			now-before)
 	}
 }

@@ -22,8 +22,8 @@ func newRestart() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restart PART...",
 		Short: "Kill parts of the running lab and wait until they are back",
-		Long: `Kill parts of the running lab, as a crash would, and wait until they are back with the same ports and data. The parts
-are those that status shows; several go down together.`,
+		Long: `Kill parts of the running lab, as a crash would, and wait until they are back with the same
+ports and data. The parts are those that status shows; several go down together.`,
 		Example: "  tenon lab restart etcd kube-apiserver",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -140,7 +140,8 @@ func TestAJoiningNodeTakesVolumes(t *testing.T) {
 	n := node(map[string]any{})
 	n["metadata"].(map[string]any)["labels"].(map[string]any)["topology.kubernetes.io/zone"] = "us-west-2b"
 	said := render(t, "node-joins", n)["metadata"].(map[string]any)
-	if got := said["annotations"].(map[string]any)["volumes.kubernetes.io/controller-managed-attach-detach"]; got != "true" {
+	annotations := said["annotations"].(map[string]any)
+	if got := annotations["volumes.kubernetes.io/controller-managed-attach-detach"]; got != "true" {
 		t.Errorf("Kubernetes may attach its volumes: %v, want true", got)
 	}
 	if got := said["labels"].(map[string]any)["topology.ebs.csi.aws.com/zone"]; got != "us-west-2b" {

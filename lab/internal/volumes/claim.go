@@ -53,7 +53,9 @@ func For(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, zon
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: NameFor(claim), Annotations: map[string]string{ProvisionedBy: driver}},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity:         corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage],
+			},
 			AccessModes:      claim.Spec.AccessModes,
 			VolumeMode:       claim.Spec.VolumeMode,
 			MountOptions:     class.MountOptions,

@@ -89,7 +89,9 @@ func TestWhichClaimsWait(t *testing.T) {
 }
 
 func TestAZoneThatNobodyChose(t *testing.T) {
-	nodes := []*corev1.Node{{}, {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelTopologyZone: "b"}}}}
+	nodes := []*corev1.Node{
+		{}, {ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{corev1.LabelTopologyZone: "b"}}},
+	}
 	class := &storagev1.StorageClass{}
 	if got := AnyZone(class, nil); got != "" {
 		t.Errorf("without nodes it is %q", got)
@@ -97,7 +99,9 @@ func TestAZoneThatNobodyChose(t *testing.T) {
 	if got := AnyZone(class, nodes); got != "b" {
 		t.Errorf("with a node in b it is %q", got)
 	}
-	class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: EBSZoneLabel, Values: []string{"c"}}}}}
+	class.AllowedTopologies = []corev1.TopologySelectorTerm{{
+		MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: EBSZoneLabel, Values: []string{"c"}}},
+	}}
 	if got := AnyZone(class, nodes); got != "c" {
 		t.Errorf("with a class that allows c it is %q", got)
 	}
@@ -105,7 +109,9 @@ func TestAZoneThatNobodyChose(t *testing.T) {
 
 func TestWhenAVolumeGoes(t *testing.T) {
 	pv := For(claimOf(EBSDriver), Classes()[0], "a")
-	on := []*storagev1.VolumeAttachment{{Spec: storagev1.VolumeAttachmentSpec{Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name}}}}
+	on := []*storagev1.VolumeAttachment{{
+		Spec: storagev1.VolumeAttachmentSpec{Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name}},
+	}}
 	if IsOver(pv, nil) {
 		t.Error("it goes while its claim is there")
 	}

@@ -98,7 +98,8 @@ func sourceTime(ctx context.Context, root string) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH=%q is not a number of seconds since 1970: correct or unset it", text)
+		return time.Time{}, fmt.Errorf(
+			"SOURCE_DATE_EPOCH=%q is not a number of seconds since 1970: correct or unset it", text)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -136,9 +136,13 @@ func forMarket(p *pool, market cloud.Market, r rules) *sdk.RunInstancesInput {
 			request.InstanceMarketOptions.SpotOptions = &ec2types.SpotMarketOptions{MaxPrice: p.override.MaxPrice}
 		}
 	case cloud.CapacityBlock:
-		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
+		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeCapacityBlock,
+		}
 	case cloud.Interruptible:
-		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
+		request.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeInterruptibleCapacityReservation,
+		}
 	default:
 		request.InstanceMarketOptions = nil
 		if r.reservationsOnly && request.CapacityReservationSpecification == nil {

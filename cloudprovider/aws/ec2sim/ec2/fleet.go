@@ -191,7 +191,8 @@ type rules struct {
 
 func (f *fleet) onDemandRules() rules {
 	r := rules{strategy: string(ec2types.FleetOnDemandAllocationStrategyLowestPrice)}
-	r.reservationsOnly = f.in.TargetCapacitySpecification.DefaultTargetCapacityType == ec2types.DefaultTargetCapacityTypeReservedCapacity
+	r.reservationsOnly = f.in.TargetCapacitySpecification.DefaultTargetCapacityType ==
+		ec2types.DefaultTargetCapacityTypeReservedCapacity
 	o := f.in.OnDemandOptions
 	if o == nil {
 		return r
@@ -201,8 +202,9 @@ func (f *fleet) onDemandRules() rules {
 	}
 	r.least, r.oneType, r.oneZone = float64(aws.ToInt32(o.MinTargetCapacity)), aws.ToBool(o.SingleInstanceType),
 		aws.ToBool(o.SingleAvailabilityZone)
-	r.reservationsBefore = o.CapacityReservationOptions != nil &&
-		o.CapacityReservationOptions.UsageStrategy == ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst
+	reserved := o.CapacityReservationOptions
+	r.reservationsBefore = reserved != nil && reserved.UsageStrategy ==
+		ec2types.FleetCapacityReservationUsageStrategyUseCapacityReservationsFirst
 	return r
 }
 

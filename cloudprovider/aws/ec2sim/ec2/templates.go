@@ -24,7 +24,8 @@ func (s *Service) createTemplate(r *request, in *sdk.CreateLaunchTemplateInput) 
 	name := aws.ToString(in.LaunchTemplateName)
 	if !templateName.MatchString(name) {
 		return nil, wire.Errorf("InvalidLaunchTemplateName.MalformedException", "A launch template name must be "+
-			"between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _.")
+			"between 3 and 128 characters, and may contain letters, numbers, and the following characters: "+
+			"- ( ) . / _.")
 	}
 	if in.LaunchTemplateData == nil {
 		// one that says nothing leaves no trace in the form

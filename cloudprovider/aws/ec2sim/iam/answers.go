@@ -47,7 +47,8 @@ type listOut struct {
 }
 
 // trust is the policy that lets EC2 use a role, as IAM shows policies: escaped like a URL.
-const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+const trust = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},` +
+	`"Action":"sts:AssumeRole"}]}`
 
 func (s *Service) roleOut(r Role) roleOut {
 	return roleOut{

@@ -52,11 +52,13 @@ func TestPublish(t *testing.T) {
 		t.Errorf("after a new release the parameter is %s, was %s, the release is %v", names[newest], first[newest],
 			release.Images)
 	}
-	pinned := "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/amazon-eks-node-al2023-x86_64-standard-1.33-" + release.Version + "/image_id"
+	pinned := "/aws/service/eks/optimized-ami/1.33/amazon-linux-2023/x86_64/standard/" +
+		"amazon-eks-node-al2023-x86_64-standard-1.33-" + release.Version + "/image_id"
 	if names[pinned] != release.Images[0] {
 		t.Errorf("the version's own parameter %s is %q", pinned, names[pinned])
 	}
-	if unchanged := "/aws/service/bottlerocket/aws-k8s-1.33/arm64/latest/image_id"; names[unchanged] != first[unchanged] {
+	unchanged := "/aws/service/bottlerocket/aws-k8s-1.33/arm64/latest/image_id"
+	if names[unchanged] != first[unchanged] {
 		t.Error("a release of one family changed another one's parameter")
 	}
 	if _, err := p.Publish("al3000", 0); err == nil {

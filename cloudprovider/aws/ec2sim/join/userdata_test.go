@@ -28,7 +28,10 @@ exec > >(tee /var/log/user-data.log) 2>&1
 /etc/eks/bootstrap.sh 'lab' --apiserver-endpoint 'https://x' --b64-cluster-ca 'eA==' \
 --use-max-pods false \
 --local-disks raid0 \
---kubelet-extra-args '--node-labels="team=a,karpenter.sh/nodepool=default" --register-with-taints="karpenter.sh/unregistered:NoExecute,team=a:NoSchedule" --max-pods=58 --pods-per-core 10 --kube-reserved="cpu=100m,memory=1Gi" --system-reserved=cpu=50m --eviction-hard="memory.available<5%,nodefs.available<2Gi"'
+--kubelet-extra-args '--node-labels="team=a,karpenter.sh/nodepool=default" ` +
+	`--register-with-taints="karpenter.sh/unregistered:NoExecute,team=a:NoSchedule" --max-pods=58 ` +
+	`--pods-per-core 10 --kube-reserved="cpu=100m,memory=1Gi" --system-reserved=cpu=50m ` +
+	`--eviction-hard="memory.available<5%,nodefs.available<2Gi"'
 --//--
 `
 
@@ -93,12 +96,18 @@ cpu = "50m"
 "memory.available" = "5%"
 "nodefs.available" = "2Gi"
 [settings.bootstrap-commands.disks]
-commands = [["apiclient", "ephemeral-storage", "init"], ["apiclient", "ephemeral-storage", "bind", "--dirs", "/var/lib/kubelet"]]
+commands = [["apiclient", "ephemeral-storage", "init"], ` +
+	`["apiclient", "ephemeral-storage", "bind", "--dirs", "/var/lib/kubelet"]]
 `
 
 const windowsData = `<powershell>
 Write-Host "hello"
-& "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1" -EKSClusterName 'lab' -APIServerEndpoint 'https://x' -Base64ClusterCA 'eA==' -KubeletExtraArgs '--node-labels="team=a,karpenter.sh/nodepool=default" --register-with-taints="karpenter.sh/unregistered:NoExecute,team=a:NoSchedule" --max-pods=58 --kube-reserved="cpu=100m,memory=1Gi" --system-reserved="cpu=50m" --eviction-hard="memory.available<5%,nodefs.available<2Gi"' -DNSClusterIP '10.100.0.10'
+& "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1" ` +
+	`-EKSClusterName 'lab' -APIServerEndpoint 'https://x' -Base64ClusterCA 'eA==' ` +
+	`-KubeletExtraArgs '--node-labels="team=a,karpenter.sh/nodepool=default" ` +
+	`--register-with-taints="karpenter.sh/unregistered:NoExecute,team=a:NoSchedule" --max-pods=58 ` +
+	`--kube-reserved="cpu=100m,memory=1Gi" --system-reserved="cpu=50m" ` +
+	`--eviction-hard="memory.available<5%,nodefs.available<2Gi"' -DNSClusterIP '10.100.0.10'
 </powershell>
 `
 

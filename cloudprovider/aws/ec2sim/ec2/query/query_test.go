@@ -161,8 +161,11 @@ func TestFill(t *testing.T) {
 	request := &sdk.RunInstancesInput{ImageId: aws.String("ami-mine")}
 	query.Fill(request, &ec2types.RequestLaunchTemplateData{
 		ImageId: aws.String("ami-template"), InstanceType: "m5.large",
-		Placement:         &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.TenancyDedicated},
-		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{DeviceIndex: aws.Int32(1), Groups: []string{"sg-1"}}},
+		Placement: &ec2types.LaunchTemplatePlacementRequest{Tenancy: ec2types.TenancyDedicated},
+		NetworkInterfaces: []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{{
+			DeviceIndex: aws.Int32(1),
+			Groups:      []string{"sg-1"},
+		}},
 	})
 	switch {
 	case *request.ImageId != "ami-mine":
