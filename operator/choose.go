@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -21,27 +23,59 @@ type choice struct {
 	clouds []Cloud
 	// own are the flags of each cloud, by its name.
 	own map[string]*pflag.FlagSet
+	// clash is what is wrong with these flags; nil if nothing is.
+	clash error
 	// name is the value of --cloud-provider; choose fills it in.
 	name string
 	// byHand says that the name was given, and does not follow from a cloud's own settings.
 	byHand bool
 }
 
-// register adds the flag that chooses, and those of the clouds.
+// register adds the flag that chooses, and those of the clouds. What can't be added is left out, and check says why.
 func (c *choice) register(f *pflag.FlagSet) {
 	c.own = map[string]*pflag.FlagSet{}
 	for i := range c.clouds {
-		own, settings := pflag.NewFlagSet(c.clouds[i].Name, pflag.ContinueOnError), &c.clouds[i].Settings
-		if settings.Register != nil {
-			settings.Register(own)
-		}
-		if settings.Gates != nil {
-			settings.Gates.register(own)
-		}
-		c.own[c.clouds[i].Name] = own
-		f.AddFlagSet(own)
+		own, err := c.clouds[i].flags()
+		c.own[c.clouds[i].Name], c.clash = own, cmp.Or(c.clash, err)
 	}
 	f.StringVar(&c.name, "cloud-provider", "", c.usage())
+	for i := range c.clouds {
+		name := c.clouds[i].Name
+		c.own[name].VisitAll(func(flag *pflag.Flag) {
+			switch {
+			case flag.Name == "help" || f.Lookup(flag.Name) != nil:
+				c.clash = cmp.Or(c.clash, fmt.Errorf("cloud %q registers --%s, which the controller or another cloud "+
+					"has; give it another name", name, flag.Name))
+			case flag.Shorthand == "h" || flag.Shorthand != "" && f.ShorthandLookup(flag.Shorthand) != nil:
+				c.clash = cmp.Or(c.clash, fmt.Errorf("cloud %q registers --%s with the shorthand -%s, which the "+
+					"controller or another cloud has; leave it out", name, flag.Name, flag.Shorthand))
+			default:
+				f.AddFlag(flag)
+			}
+		})
+	}
+}
+
+// flags are those of a cloud. pflag panics where two of them have one name.
+func (c *Cloud) flags() (own *pflag.FlagSet, err error) {
+	own = pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
+	own.SetOutput(io.Discard) // pflag prints what it panics with
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cloud %q can't register its flags: %v", c.Name, r)
+		}
+	}()
+	if c.Settings.Register != nil {
+		c.Settings.Register(own)
+	}
+	switch gates := c.Settings.Gates; {
+	case gates == nil:
+	case gates.flag == "":
+		return own, fmt.Errorf("cloud %q has Settings.Gates without a flag; make them with NewGates", c.Name)
+	default:
+		gates.register(own)
+	}
+	return own, nil
 }
 
 // usage is the help of --cloud-provider.
@@ -75,7 +109,7 @@ func (c *choice) chooser(of *Cloud) *pflag.Flag {
 }
 
 // check says what is wrong with the clouds themselves.
-func (c *choice) check(f *pflag.FlagSet) error {
+func (c *choice) check() error {
 	if len(c.clouds) == 0 {
 		return errors.New("no cloud was given to run on")
 	}
@@ -97,18 +131,8 @@ func (c *choice) check(f *pflag.FlagSet) error {
 			return fmt.Errorf("cloud %q is chosen by --%s, which is no text that is empty by default: it would "+
 				"always be chosen", one.Name, by.Name)
 		}
-		var taken error
-		c.own[one.Name].VisitAll(func(flag *pflag.Flag) {
-			if f.Lookup(flag.Name) != flag {
-				taken = fmt.Errorf("cloud %q registers --%s, which the controller or another cloud has",
-					one.Name, flag.Name)
-			}
-		})
-		if taken != nil {
-			return taken
-		}
 	}
-	return nil
+	return c.clash
 }
 
 // choose fills in the name where none was given.

@@ -173,6 +173,33 @@ func TestACloudMustBeWhole(t *testing.T) {
 		`cloud "kwok" registers --metrics-port`: func(c []Cloud) {
 			c[1].Settings.Register = func(f *pflag.FlagSet) { f.Int("metrics-port", 0, "") }
 		},
+		`cloud "kwok" registers --cloud-provider`: func(c []Cloud) {
+			c[1].Settings.Register = func(f *pflag.FlagSet) { f.String("cloud-provider", "", "") }
+		},
+		`cloud "kwok" registers --help, which`: func(c []Cloud) {
+			c[1].Settings.Register = func(f *pflag.FlagSet) { f.Bool("help", false, "") }
+		},
+		`cloud "kwok" registers --here with the shorthand -h`: func(c []Cloud) {
+			c[1].Settings.Register = func(f *pflag.FlagSet) { f.BoolP("here", "h", false, "") }
+		},
+		`cloud "kwok" registers --there with the shorthand -z`: func(c []Cloud) {
+			c[0].Settings.Register = func(f *pflag.FlagSet) {
+				f.StringP("cluster-name", "z", "", "")
+			}
+			c[1].Settings.Register = func(f *pflag.FlagSet) { f.BoolP("there", "z", false, "") }
+		},
+		`cloud "kwok" can't register its flags`: func(c []Cloud) {
+			c[1].Settings.Register = func(f *pflag.FlagSet) {
+				f.Bool("twice", false, "")
+				f.Bool("twice", false, "")
+			}
+		},
+		`cloud "kwok" has Settings.Gates without a flag; make them with NewGates`: func(c []Cloud) {
+			c[1].Settings.Gates = &Gates{}
+		},
+		`cloud "kwok" registers --aws-feature-gates`: func(c []Cloud) {
+			c[1].Settings.Gates = c[0].Settings.Gates
+		},
 	} {
 		clouds := twoClouds()
 		spoil(clouds)

@@ -34,7 +34,7 @@ func controllerCommand(o *options) *cobra.Command {
 its name in capitals, with underscores for dashes. A flag wins over the environment.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.cloud.check(cmd.Flags()); err != nil {
+			if err := o.cloud.check(); err != nil {
 				return err
 			}
 			unread := fromEnvironment(cmd.Flags())
@@ -75,7 +75,7 @@ type deps struct {
 	catalogChanged wakeup
 	// refusals says what the core holds against offerings.
 	refusals *refusals
-	// failures are told of what failed in the provider's background.
+	// failures are told of what failed in the provider.
 	failures *failures
 	// planner decides; the zero value is package plan. Only tests have another.
 	planner loop.Planner
@@ -161,7 +161,7 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 	if err := addController(ctx, on, cloud); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version.Name(), "provider", o.cloud.name)
+	log.Info("starting", "version", version.Read().String(), "provider", o.cloud.name)
 	err = runManager(ctx, mgr, o)
 	lost(nil)
 	if hook != nil {

@@ -67,7 +67,7 @@ func (r *refusals) now() func(cloudprovider.OfferingRef) bool {
 	return func(cloudprovider.OfferingRef) bool { return false }
 }
 
-// failures hands on what has failed in the provider's background and was contained. Who tells people of it is built
+// failures hands on what has failed in the provider and was contained. Who tells people of it is built
 // after the provider.
 type failures struct {
 	tell atomic.Pointer[func(plan.PlannerFailure)]
@@ -77,7 +77,7 @@ type failures struct {
 func (f *failures) add(broken, stack string) {
 	tell := f.tell.Load()
 	if tell == nil {
-		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in Tenon, please "+
+		log.Log.Error(errors.New(broken), "a step failed and was contained; this is a mistake in the provider, please "+
 			"report it", "step", plan.StepCloud, "stack", stack)
 		return
 	}

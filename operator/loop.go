@@ -47,6 +47,7 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 		return fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name,
 			provider.Name())
 	}
+	provider = contained{provider, on.failures.add}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, cloud, provider, repair)
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.ExtraKinds()...); err != nil {

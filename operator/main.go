@@ -42,7 +42,7 @@ func newProgram(name string, clouds ...Cloud) (root, controller *cobra.Command) 
 	root = &cobra.Command{
 		Use: name, Short: controller.Short, Long: "Run the autoscaler. Without a command the flags are those of the " +
 			"command controller.",
-		SilenceErrors: true, SilenceUsage: true, Version: version.Name(),
+		SilenceErrors: true, SilenceUsage: true, Version: version.Read().String(),
 	}
 	root.AddCommand(controller, version.NewCommand())
 	return root, controller

@@ -66,8 +66,8 @@ func TestAProgramOfItsOwn(t *testing.T) {
 
 func TestTheProgramSaysItsVersion(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--version", "mine version " + version.Name() + "\n"},
-		{"version", "Client Version: " + version.Name() + "\n"},
+		{"--version", "mine version " + version.Read().String() + "\n"},
+		{"version", "Client Version: " + version.Read().String() + "\n"},
 	} {
 		root, _ := newProgram("mine", twoClouds()...)
 		var out strings.Builder

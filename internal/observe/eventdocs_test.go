@@ -77,8 +77,8 @@ func (s source) noteConstants(file *ast.File) {
 					}
 				}
 			}
-		case *ast.BasicLit:
-			if text, ok := literal(n); ok {
+		case *ast.BasicLit, *ast.BinaryExpr:
+			if text, ok := literal(n.(ast.Expr)); ok {
 				s.literals[text] = true
 			}
 		}
@@ -86,7 +86,13 @@ func (s source) noteConstants(file *ast.File) {
 	})
 }
 
+// literal is the text of a string, which may stand on several lines.
 func literal(e ast.Expr) (string, bool) {
+	if sum, ok := e.(*ast.BinaryExpr); ok && sum.Op == token.ADD {
+		left, okLeft := literal(sum.X)
+		right, okRight := literal(sum.Y)
+		return left + right, okLeft && okRight
+	}
 	lit, ok := e.(*ast.BasicLit)
 	if !ok || lit.Kind != token.STRING {
 		return "", false

@@ -23,7 +23,8 @@ type failureMetrics struct {
 func newFailureMetrics(mk maker) failureMetrics {
 	out := failureMetrics{
 		panics: mk.counter("tenon_planner_panics_total",
-			"Failures that were contained, by the step that failed. Each is a mistake in Tenon.", "step"),
+			"Failures that were contained, by the step that failed. Each is a mistake in Tenon or, for cloud, in the "+
+				"provider.", "step"),
 		faults: mk.counter("tenon_planner_faults_total",
 			"Invariants of placements that were found violated. Each is a mistake in Tenon.", "invariant"),
 		left: mk.gauge("tenon_planner_quarantined",
@@ -47,7 +48,7 @@ func (o *Observer) PlannerFailed(failure plan.PlannerFailure) {
 		o.log.V(1).Info("a step failed again and was contained", "step", failure.Step, "reason", failure.Panic)
 		return
 	}
-	o.log.Error(err, "a step failed and was contained; this is a mistake in Tenon, please report it",
+	o.log.Error(err, "a step failed and was contained; this is a mistake in "+failure.Whose()+", please report it",
 		"step", failure.Step, "done", describeHandling(failure),
 		"pod-classes", slices.Sorted(maps.Keys(failure.LeftOut.Classes)), "pods", failure.Pods,
 		"commands", failure.Commands, "tries", failure.Tries, "stack", failure.Stack)

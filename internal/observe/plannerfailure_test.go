@@ -143,3 +143,17 @@ func TestOrphansStayShown(t *testing.T) {
 		}
 	}
 }
+
+// A provider is often somebody else's: who reads the log must know whom to tell.
+func TestWhoseMistakeIsTold(t *testing.T) {
+	now := time.Now()
+	o, _, _, logs := newObserver(&now)
+	for step, want := range map[string]string{plan.StepCloud: "a mistake in the provider,",
+		plan.StepMake: "a mistake in Tenon,"} {
+		*logs = nil
+		o.PlannerFailed(plan.PlannerFailure{Step: step, Panic: step})
+		if len(*logs) != 1 || !strings.Contains((*logs)[0], want) {
+			t.Errorf("%s: the log has %q, want %q", step, *logs, want)
+		}
+	}
+}

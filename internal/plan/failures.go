@@ -149,9 +149,17 @@ const (
 	StepCommand  = "command"
 	StepObserve  = "observe"
 	StepWatch    = "watch" // taking in an object of Kubernetes, or an answer of the cloud
-	StepCloud    = "cloud" // what the provider does in the background
+	StepCloud    = "cloud" // what the provider does, when it is asked or in the background
 	StepPass     = "pass"  // what is around the others
 )
+
+// Whose says in whom the mistake is.
+func (f PlannerFailure) Whose() string {
+	if f.Step == StepCloud {
+		return "the provider"
+	}
+	return "Tenon"
+}
 
 // Steps lists the steps.
 func Steps() []string {

@@ -1,5 +1,5 @@
-// Package version says which program this is: what the linker was told and what the go command wrote into the
-// executable.
+// Package version says which Tenon this is, and which program it is part of where that is another's: what the linker
+// was told and what the go command wrote into the executable.
 //
 // It stands on floor 3: it reads the executable that it is part of, and nothing else. Commands and the operator use it.
 package version
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -20,8 +21,16 @@ import (
 // from an archive of the source without its history, has nothing else to go by.
 var linkedVersion, linkedCommit, linkedTreeState, linkedDate string
 
-// Info says which program this is, in the fields that kubectl and the API server use for themselves.
+// module is what Tenon is called in programs that require it.
+const module = "github.com/tenon-sh/tenon"
+
+// Info says which Tenon this is, in the fields that kubectl and the API server use for themselves.
 type Info struct {
+	// Program is the module of the program that Tenon is part of, and ProgramVersion its version; empty if it is Tenon's
+	// own.
+	Program        string `json:"program,omitempty"`
+	ProgramVersion string `json:"programVersion,omitempty"`
+
 	GitVersion   string `json:"gitVersion"`
 	GitCommit    string `json:"gitCommit"`
 	GitTreeState string `json:"gitTreeState"`
@@ -51,7 +60,18 @@ func Read() Info {
 // fill takes over what is still empty. A linked version means that the other fields were linked too, or that there is
 // nothing to say: the history of the clone that the build happened in may be another's.
 func (v *Info) fill(info *debug.BuildInfo) {
+	other := info.Main.Path != "" && info.Main.Path != module
+	if other {
+		v.Program, v.ProgramVersion = info.Main.Path, info.Main.Version
+	}
 	if v.GitVersion != "" {
+		return
+	}
+	if other { // its history is not Tenon's
+		v.GitVersion = required(info.Deps)
+		if at := commit.FindStringSubmatch(v.GitVersion); at != nil {
+			v.GitCommit = at[1]
+		}
 		return
 	}
 	v.GitVersion = info.Main.Version
@@ -70,10 +90,34 @@ func (v *Info) fill(info *debug.BuildInfo) {
 	}
 }
 
-// Name is the version by tag, or the module's as the go command stamped it.
+// commit is what the version of a module ends with that was required by a commit and not by a tag.
+var commit = regexp.MustCompile(`\d{14}-([0-9a-f]{12})$`)
+
+// required is the version of Tenon that a program was built with; empty if it was replaced by a folder.
+func required(modules []*debug.Module) string {
+	for _, m := range modules {
+		if m.Path == module {
+			if m.Replace != nil {
+				m = m.Replace
+			}
+			return m.Version
+		}
+	}
+	return ""
+}
+
+// String says which program this is in a line.
+func (v Info) String() string {
+	if v.Program == "" {
+		return v.GitVersion
+	}
+	return fmt.Sprintf("%s (%s, with Tenon %s)", v.ProgramVersion, v.Program, v.GitVersion)
+}
+
+// Name is the version of Tenon by tag, or the module's as the go command stamped it.
 func Name() string { return Read().GitVersion }
 
-// Commit is the short name of the commit that the executable was built from.
+// Commit is the short name of the commit that Tenon was built from.
 func Commit() string {
 	commit := Read().GitCommit
 	return commit[:min(len(commit), 7)]
@@ -101,7 +145,7 @@ func write(out io.Writer, v Info, format string) error {
 	var err error
 	switch format {
 	case "":
-		text = fmt.Appendf(nil, "Client Version: %s\n", v.GitVersion)
+		text = fmt.Appendf(nil, "Client Version: %s\n", v)
 	case "json":
 		text, err = json.MarshalIndent(document, "", "  ")
 		text = append(text, '\n')

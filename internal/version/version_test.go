@@ -76,3 +76,39 @@ func TestTheLinkersWordGoesFirst(t *testing.T) {
 		t.Errorf("from the linker: %+v, want %+v", linked, want)
 	}
 }
+
+// A provider of somebody else's is a program of its own: its version and its history are not Tenon's.
+func TestAProgramThatRequiresTenon(t *testing.T) {
+	tenon := func(m debug.Module) []*debug.Module {
+		m.Path = module
+		return []*debug.Module{{Path: "example.com/x", Version: "v9.9.9"}, &m}
+	}
+	main := debug.Module{Path: "example.com/provider", Version: "v2.0.0"}
+	theirs := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}}
+	for _, c := range []struct {
+		tenon   debug.Module
+		want    Info
+		printed string
+	}{
+		{debug.Module{Version: "v1.2.3"}, Info{GitVersion: "v1.2.3"}, "v2.0.0 (example.com/provider, with Tenon v1.2.3)"},
+		{debug.Module{Version: "v0.0.0-20260102030405-fedcba987654"},
+			Info{GitVersion: "v0.0.0-20260102030405-fedcba987654", GitCommit: "fedcba987654"},
+			"v2.0.0 (example.com/provider, with Tenon v0.0.0-20260102030405-fedcba987654)"},
+		{debug.Module{Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1"}},
+			Info{GitVersion: "v1.0.1"}, "v2.0.0 (example.com/provider, with Tenon v1.0.1)"},
+		{debug.Module{Version: "v1.0.0", Replace: &debug.Module{Path: "../tenon"}}, Info{},
+			"v2.0.0 (example.com/provider, with Tenon )"},
+	} {
+		var got Info
+		got.fill(&debug.BuildInfo{Main: main, Deps: tenon(c.tenon), Settings: theirs})
+		c.want.Program, c.want.ProgramVersion = "example.com/provider", "v2.0.0"
+		if got != c.want || got.String() != c.printed {
+			t.Errorf("%+v, %q, want %+v, %q", got, got, c.want, c.printed)
+		}
+	}
+	linked := Info{GitVersion: "v1.2.3"}
+	linked.fill(&debug.BuildInfo{Main: main, Deps: tenon(debug.Module{Version: "v1.0.0"})})
+	if want := (Info{Program: "example.com/provider", ProgramVersion: "v2.0.0", GitVersion: "v1.2.3"}); linked != want {
+		t.Errorf("from the linker: %+v, want %+v", linked, want)
+	}
+}
