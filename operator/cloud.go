@@ -23,7 +23,8 @@ type Cloud struct {
 	// by them. It is called once the settings are read.
 	Labels func() Labels
 	// Provisioners says what Provisioners, the kind before NodePool, mean here; nil if nothing is made of them. It is
-	// called once the settings are read.
+	// called once the settings are read. Kinds.AddToScheme must add the kind of NodeClass that they get and, for
+	// EC2NodeClasses, AWSNodeTemplate.
 	Provisioners func() Provisioners
 	// Build makes the provider and adds what works in its background to the host's manager. The caches of the manager
 	// are not filled yet.
@@ -43,7 +44,8 @@ type Settings struct {
 	// Register adds its flags. Each has an environment variable, too: its name in capitals, with underscores. What they
 	// hold counts only if the cloud is chosen.
 	Register func(*pflag.FlagSet)
-	// Validate is called if the cloud is chosen, once its settings are read. An error names the flag and the fix.
+	// Validate is called if the cloud is chosen, once its settings and all gates are read. An error names the flag and
+	// the fix.
 	Validate func() error
 	// ChosenBy is the flag that chooses this cloud where --cloud-provider is not given; empty if none does.
 	ChosenBy string

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	awsv1alpha1 "github.com/tenon-sh/tenon/api/aws/v1alpha1"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
@@ -232,6 +233,75 @@ func TestWhatProvisionersMeanOnACloud(t *testing.T) {
 	p.NodeClass.Kind = "OtherNodeClass"
 	if _, err := translation(p); err == nil || !strings.Contains(err.Error(), "OtherNodeClass") {
 		t.Errorf("of a kind that there is none of: %v", err)
+	}
+}
+
+// TestProvisionersNeedTheirKinds: without them in the scheme, what is made of a Provisioner could not be written.
+func TestProvisionersNeedTheirKinds(t *testing.T) {
+	aws := schema.GroupKind{Group: awsv1.Group, Kind: awsv1.Kind}
+	kwok := schema.GroupKind{Group: kwokv1alpha1.Group, Kind: kwokv1alpha1.Kind}
+	both := func(s *runtime.Scheme) error { return errors.Join(awsv1.AddToScheme(s), awsv1alpha1.AddToScheme(s)) }
+	for _, c := range []struct {
+		class schema.GroupKind
+		add   func(*runtime.Scheme) error
+		args  []string
+		want  string
+	}{
+		{aws, awsv1.AddToScheme, nil, `cloud "aws" has Provisioners, and its Kinds.AddToScheme does not add ` +
+			`AWSNodeTemplate of karpenter.k8s.aws/v1alpha1`},
+		{aws, kwokv1alpha1.AddToScheme, nil, "does not add EC2NodeClass of karpenter.k8s.aws/v1"},
+		{aws, kwokv1alpha1.AddToScheme, []string{"--disable-older-kinds"}, ""},
+		{aws, both, nil, ""},
+		{kwok, both, nil, "does not add KWOKNodeClass of karpenter.kwok.sh/v1alpha1"},
+		{kwok, kwokv1alpha1.AddToScheme, nil, ""},
+		{
+			schema.GroupKind{Group: "example.com", Kind: "Mine"}, both, nil,
+			`cloud "aws": Provisioners: no Provisioner can`,
+		},
+	} {
+		clouds := twoClouds()
+		clouds[0].Kinds.AddToScheme = c.add
+		clouds[0].Provisioners = func() Provisioners { return Provisioners{NodeClass: c.class} }
+		o, f := newOptions(clouds), pflag.NewFlagSet("test", pflag.ContinueOnError)
+		o.register(f)
+		if err := f.Parse(append(c.args, "--cluster-name=c")); err != nil {
+			t.Fatal(err)
+		}
+		err := o.validate()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v, want an error with %q", c.class, err, c.want)
+		}
+	}
+}
+
+// TestGatesAreReadBeforeACloudJudgesItsSettings: what its settings may be can depend on its gates and on the core's.
+func TestGatesAreReadBeforeACloudJudgesItsSettings(t *testing.T) {
+	clouds := twoClouds()
+	o, f := newOptions(clouds), pflag.NewFlagSet("test", pflag.ContinueOnError)
+	var own, core bool
+	clouds[0].Settings.Validate = func() error {
+		own, core = clouds[0].Settings.Gates.Enabled("NodeClassCEL"), o.gates.Enabled("NodeRepair")
+		return nil
+	}
+	o.register(f)
+	err := f.Parse([]string{"--cluster-name=c", "--aws-feature-gates=NodeClassCEL=true",
+		"--feature-gates=NodeRepair=true"})
+	if err = errors.Join(err, o.validate()); err != nil {
+		t.Fatal(err)
+	}
+	if !own || !core {
+		t.Errorf("when the settings are judged, the cloud's gate is %v and the core's %v", own, core)
+	}
+}
+
+// TestMissingDefinitionsAreNamed: the charts of this repository have only its own.
+func TestMissingDefinitionsAreNamed(t *testing.T) {
+	for group, want := range map[string]bool{"karpenter.sh": true, awsv1.Group: true, kwokv1alpha1.Group: true,
+		"fleet.example.com": false} {
+		got := definition(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Any"})
+		if strings.Contains(got, "charts/") != want || !want && !strings.Contains(got, group) {
+			t.Errorf("%s: install %s", group, got)
+		}
 	}
 }
 

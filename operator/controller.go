@@ -23,7 +23,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/version"
 )
 
-// NewCommand makes the command "controller", which runs the controller on one of the clouds: see Main.
+// NewCommand makes the command "controller", which runs the controller on one of the clouds: see Main. It runs until
+// its context ends and hears no signals. Who does not use Execute gives it, by ExecuteContext, a context that ends with
+// SIGTERM: then it gives back its lease and finishes what it has begun.
 func NewCommand(clouds ...Cloud) *cobra.Command { return controllerCommand(newOptions(clouds)) }
 
 func controllerCommand(o *options) *cobra.Command {

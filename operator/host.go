@@ -20,7 +20,8 @@ import (
 type Host struct {
 	// Manager runs what works in the provider's background: on the elected replica only, unless it says otherwise.
 	Manager manager.Manager
-	// Client is the manager's, but reads NodePools and NodeClaims one by one: one that can't be read hides no other.
+	// Client is the manager's, but reads NodePools and NodeClaims one by one, by Get and by List: one that can't be
+	// read hides no other.
 	Client client.Client
 	// Config is for clients of the provider's own. It must be copied before it is changed.
 	Config *rest.Config

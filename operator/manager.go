@@ -22,8 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
+	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/observe"
@@ -139,8 +141,8 @@ func checkCRDs(mgr manager.Manager, kinds []schema.GroupVersionKind) error {
 	for _, gvk := range kinds {
 		_, err := mgr.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster does not serve %s %s: install the CustomResourceDefinitions first "+
-				"(kubectl apply -f charts/karpenter-crd/templates): %w", gvk.Kind, gvk.GroupVersion(), err)
+			return fmt.Errorf("the cluster does not serve %s %s: install %s: %w", gvk.Kind, gvk.GroupVersion(),
+				definition(gvk), err)
 		}
 		if err != nil {
 			return fmt.Errorf("asking the cluster at %s what it serves (check --kubeconfig): %w",
@@ -148,6 +150,15 @@ func checkCRDs(mgr manager.Manager, kinds []schema.GroupVersionKind) error {
 		}
 	}
 	return nil
+}
+
+// definition is what to install so that the cluster serves a kind. Only those of this repository are in its charts.
+func definition(gvk schema.GroupVersionKind) string {
+	switch gvk.Group {
+	case v1.Group, awsv1.Group, kwokv1alpha1.Group:
+		return "the CustomResourceDefinitions first (kubectl apply -f charts/karpenter-crd/templates)"
+	}
+	return fmt.Sprintf("its CustomResourceDefinition first; who made the provider of %s has it", gvk.Group)
 }
 
 // newScheme knows Kubernetes, our kinds and those of the cloud.

@@ -3,7 +3,10 @@ package operator
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	awsv1alpha1 "github.com/tenon-sh/tenon/api/aws/v1alpha1"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/provisioner"
@@ -38,6 +41,37 @@ func addOlderKinds(on *deps, cloud *Cloud) error {
 			"CustomResourceDefinition and restart to use it", "kind", kind)
 	}
 	return nil
+}
+
+// checkProvisioners says what is missing for the Provisioners of a cloud.
+func (c *Cloud) checkProvisioners() error {
+	if c.Provisioners == nil {
+		return nil
+	}
+	target, err := translation(c.Provisioners())
+	if err != nil {
+		return fmt.Errorf("cloud %q: Provisioners: %w", c.Name, err)
+	}
+	scheme, err := newScheme(c)
+	if err != nil {
+		return fmt.Errorf("cloud %q: %w", c.Name, err)
+	}
+	for _, gvk := range writtenKinds(target.Cloud) {
+		if !scheme.Recognizes(gvk) {
+			return fmt.Errorf("cloud %q has Provisioners, and its Kinds.AddToScheme does not add %s of %s: add its "+
+				"AddToScheme, too", c.Name, gvk.Kind, gvk.GroupVersion())
+		}
+	}
+	return nil
+}
+
+// writtenKinds are the kinds that package provisioner reads and writes for a cloud in their Go types.
+func writtenKinds(of string) []schema.GroupVersionKind {
+	if of == translate.KWOK {
+		return []schema.GroupVersionKind{kwokv1alpha1.GroupVersion().WithKind(kwokv1alpha1.Kind)}
+	}
+	return []schema.GroupVersionKind{awsv1.GroupVersion().WithKind(awsv1.Kind),
+		awsv1alpha1.GroupVersion().WithKind(awsv1alpha1.Kind)}
 }
 
 // translation is what package translate makes of Provisioners.

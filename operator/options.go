@@ -227,9 +227,12 @@ func (o *options) validate() error {
 	return o.validateLifecycle()
 }
 
-// validateCloud chooses the cloud and is validate for its settings.
+// validateCloud chooses the cloud and is validate for its settings, which it may judge by what gates are on.
 func (o *options) validateCloud() error {
 	if err := o.cloud.choose(); err != nil {
+		return err
+	}
+	if err := o.gates.read(); err != nil {
 		return err
 	}
 	settings := &o.cloud.chosen().Settings
@@ -239,9 +242,14 @@ func (o *options) validateCloud() error {
 		}
 	}
 	if settings.Validate != nil {
-		return settings.Validate()
+		if err := settings.Validate(); err != nil {
+			return err
+		}
 	}
-	return nil
+	if o.disableOlderKinds {
+		return nil
+	}
+	return o.cloud.chosen().checkProvisioners()
 }
 
 // validateLifecycle is validate for what decides about the life of nodes.
@@ -267,10 +275,8 @@ func (o *options) validateLifecycle() error {
 	if o.defaultSpread, err = ingest.ReadSchedulerConfig(o.schedulerConfig); err != nil {
 		return fmt.Errorf("--scheduler-config: %w", err)
 	}
-	if o.tolerations, err = parseTolerations(o.repairToleration); err != nil {
-		return err
-	}
-	return o.gates.read()
+	o.tolerations, err = parseTolerations(o.repairToleration)
+	return err
 }
 
 // unknownGates lists the gates that do not exist.

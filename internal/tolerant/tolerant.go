@@ -29,12 +29,51 @@ func (r Reader) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	return readInto(u, obj)
 }
 
+// List reads lists of NodePools and NodeClaims. What Get refuses is left out: a NodeClaim that is not launched and
+// can't be read in full.
+func (r Reader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	switch into := list.(type) {
+	case *v1.NodePoolList:
+		return listStored(ctx, r.Reader, into, &into.Items, "NodePoolList", opts)
+	case *v1.NodeClaimList:
+		return listStored(ctx, r.Reader, into, &into.Items, "NodeClaimList", opts)
+	}
+	return r.Reader.List(ctx, list, opts...)
+}
+
+func listStored[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, from client.Reader, list client.ObjectList, items *[]T, kind string,
+	opts []client.ListOption) error {
+	stored := &unstructured.UnstructuredList{}
+	stored.SetGroupVersionKind(v1.GroupVersion().WithKind(kind))
+	if err := from.List(ctx, stored, opts...); err != nil {
+		return err
+	}
+	*items = nil
+	for i := range stored.Items {
+		var item T
+		if readInto(&stored.Items[i], P(&item)) == nil {
+			*items = append(*items, item)
+		}
+	}
+	list.SetResourceVersion(stored.GetResourceVersion())
+	list.SetContinue(stored.GetContinue())
+	list.SetRemainingItemCount(stored.GetRemainingItemCount())
+	return nil
+}
+
 // Client is a client that reads like Reader, the answers to its patches included: the status of a pool
 // that can't be read in full is where its owner is told so.
 type Client struct{ client.Client }
 
 func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	return Reader{c.Client}.Get(ctx, key, obj, opts...)
+}
+
+func (c Client) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return Reader{c.Client}.List(ctx, list, opts...)
 }
 
 func (c Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

@@ -29,6 +29,16 @@ func (s *store) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ 
 	return nil
 }
 
+// List has the object and, besides, one that can be read.
+func (s *store) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	into := list.(*unstructured.UnstructuredList)
+	good := map[string]any{"kind": s.object["kind"], "metadata": map[string]any{"name": "good"}}
+	into.Items = []unstructured.Unstructured{{Object: s.object}, {Object: good}}
+	into.SetResourceVersion("7")
+	into.SetContinue("more")
+	return nil
+}
+
 func (s *store) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	s.patch = string(data)
@@ -101,5 +111,28 @@ func TestUnreadableClaimIsNotLaunchedButCanBeEnded(t *testing.T) {
 	s.object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 	if err := c.Get(t.Context(), client.ObjectKey{Name: "x"}, claim); err != nil {
 		t.Errorf("a claim that is being deleted can't be read: %v", err)
+	}
+}
+
+// TestUnreadableObjectsHideNoOtherInAList: a typed list is refused as a whole because of one of them.
+func TestUnreadableObjectsHideNoOtherInAList(t *testing.T) {
+	s := &store{object: object("NodePool", map[string]any{"template": map[string]any{"spec": taintedSpec()}})}
+	pools := &v1.NodePoolList{Items: make([]v1.NodePool, 9)}
+	if err := (Client{s}).List(t.Context(), pools); err != nil || len(pools.Items) != 2 ||
+		pools.Items[0].Name != "x" || pools.Items[1].Name != "good" {
+		t.Errorf("there are %+v, %v, want x and good", pools.Items, err)
+	}
+	if pools.ResourceVersion != "7" || pools.Continue != "more" {
+		t.Errorf("the list is of version %q and goes on at %q", pools.ResourceVersion, pools.Continue)
+	}
+	s.object = object("NodeClaim", taintedSpec())
+	claims := &v1.NodeClaimList{}
+	if err := (Client{s}).List(t.Context(), claims); err != nil || len(claims.Items) != 1 ||
+		claims.Items[0].Name != "good" {
+		t.Errorf("there are %+v, %v: what Get refuses is not listed", claims.Items, err)
+	}
+	s.object["status"] = map[string]any{"providerID": "kwok://x"}
+	if err := (Client{s}).List(t.Context(), claims); err != nil || len(claims.Items) != 2 {
+		t.Errorf("there are %+v, %v, want x and good", claims.Items, err)
 	}
 }

@@ -26,8 +26,8 @@ const module = "github.com/tenon-sh/tenon"
 
 // Info says which Tenon this is, in the fields that kubectl and the API server use for themselves.
 type Info struct {
-	// Program is the module of the program that Tenon is part of, and ProgramVersion its version; empty if it is Tenon's
-	// own.
+	// Program is the module of the program that Tenon is part of, and ProgramVersion its version; both are empty if
+	// it is Tenon's own.
 	Program        string `json:"program,omitempty"`
 	ProgramVersion string `json:"programVersion,omitempty"`
 

@@ -90,7 +90,8 @@ func TestAProgramThatRequiresTenon(t *testing.T) {
 		want    Info
 		printed string
 	}{
-		{debug.Module{Version: "v1.2.3"}, Info{GitVersion: "v1.2.3"}, "v2.0.0 (example.com/provider, with Tenon v1.2.3)"},
+		{debug.Module{Version: "v1.2.3"}, Info{GitVersion: "v1.2.3"},
+			"v2.0.0 (example.com/provider, with Tenon v1.2.3)"},
 		{debug.Module{Version: "v0.0.0-20260102030405-fedcba987654"},
 			Info{GitVersion: "v0.0.0-20260102030405-fedcba987654", GitCommit: "fedcba987654"},
 			"v2.0.0 (example.com/provider, with Tenon v0.0.0-20260102030405-fedcba987654)"},

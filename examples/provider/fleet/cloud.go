@@ -55,7 +55,7 @@ func build(s *settings, host *operator.Host) (cloudprovider.Provider, error) {
 		return nil, err
 	}
 	kubelets := &machines.Kubelets{Fleet: fleet, API: host.Manager.GetClient(), Node: nodeOf}
-	return NewProvider(fleet, host.Manager.GetClient()), host.Manager.Add(kubelets)
+	return NewProvider(fleet, host.Manager.GetClient(), host.Leading), host.Manager.Add(kubelets)
 }
 
 // nodeOf is the Node that a machine makes of itself: with what its kubelet was told in its user data, and with the

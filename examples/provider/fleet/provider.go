@@ -35,14 +35,20 @@ const idPrefix = "fleet://"
 type Provider struct {
 	fleet   *machines.Fleet
 	classes client.Reader
+	leading func() bool
 }
 
 var _ cloudprovider.Provider = (*Provider)(nil)
 
-// NewProvider returns a provider that reads its NodeClasses from where it is told.
-func NewProvider(fleet *machines.Fleet, classes client.Reader) *Provider {
-	return &Provider{fleet: fleet, classes: classes}
+// NewProvider returns a provider that reads its NodeClasses from where it is told, and asks whether it leads before it
+// changes something.
+func NewProvider(fleet *machines.Fleet, classes client.Reader, leading func() bool) *Provider {
+	return &Provider{fleet: fleet, classes: classes, leading: leading}
 }
+
+// errNotLeading says that another replica leads by now, and acts: this process may have been frozen meanwhile. It is
+// asked right before each call that changes something, behind every wait.
+var errNotLeading = errors.New("this replica no longer leads, so it changes nothing")
 
 // Name implements cloudprovider.Provider.
 func (p *Provider) Name() string { return "fleet" }
@@ -103,6 +109,9 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 			return nil, err
 		}
 		order := orderOf(chosen.Ref())
+		if !p.leading() {
+			return nil, errNotLeading
+		}
 		m, err := p.fleet.Start(machines.Machine{
 			Name: string(claim.UID), Order: order, Tags: map[string]string{tagName: claim.Name,
 				tagUID: string(claim.UID)},
@@ -182,6 +191,9 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 	}
 	if !owner.Of(there.ClaimUID) {
 		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Owner: there.Owner()}
+	}
+	if !p.leading() {
+		return errNotLeading
 	}
 	return p.fleet.Stop(strings.TrimPrefix(providerID, idPrefix))
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -42,7 +43,7 @@ func newWorld(zones ...string) (*world, func(), error) {
 	return &world{fleet: fleet, api: api, class: class}, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-func (w *world) provider() *Provider { return NewProvider(w.fleet, w.api) }
+func (w *world) provider() *Provider { return NewProvider(w.fleet, w.api, func() bool { return true }) }
 
 // block makes the NodeClass not ready.
 func (w *world) block(ctx context.Context) error {
@@ -116,5 +117,36 @@ func TestMachineThatIsNoLongerSold(t *testing.T) {
 	node := nodeOf(&machines.Machine{Name: "old", Order: machines.Order{Shape: "gone"}})
 	if node.Labels == nil || node.Spec.ProviderID == "" {
 		t.Errorf("%v, want a Node with a provider id and labels that can be added to", node)
+	}
+}
+
+// TestAReplicaThatNoLongerLeadsChangesNothing: another one acts by then.
+func TestAReplicaThatNoLongerLeadsChangesNothing(t *testing.T) {
+	w, remove, err := newWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	leads := true
+	p := NewProvider(w.fleet, w.api, func() bool { return leads })
+	claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "one", UID: "uid"}}
+	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: Group, Kind: Kind, Name: "default"}
+	made, err := p.Create(t.Context(), claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads = false
+	if again, err := p.Create(t.Context(), claim); err != nil || again.ProviderID != made.ProviderID {
+		t.Errorf("asking again for a machine that is there gave %+v, %v", again, err)
+	}
+	claim.UID = "uid-2"
+	if _, err := p.Create(t.Context(), claim); !errors.Is(err, errNotLeading) {
+		t.Errorf("it starts a machine: %v", err)
+	}
+	if err := p.Delete(t.Context(), made.ProviderID, made.Owner()); !errors.Is(err, errNotLeading) {
+		t.Errorf("it stops a machine: %v", err)
+	}
+	if all, err := w.fleet.List(); len(all) != 1 || err != nil {
+		t.Errorf("the fleet has %d machines, %v", len(all), err)
 	}
 }
