@@ -29,8 +29,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// stage is an actor on a faked API server and cloud, so that faults can be put in between.
-type stage struct {
+// actorWorld is an actor on a faked API server and cloud, so that faults can be put in between.
+type actorWorld struct {
 	*testing.T
 	actor *Actor
 	api   client.Client
@@ -48,7 +48,7 @@ var kinds = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return scheme, nil
 })
 
-func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *stage {
+func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) *actorWorld {
 	t.Helper()
 	scheme, err := kinds()
 	if err != nil {
@@ -61,14 +61,14 @@ func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) 
 		WithStatusSubresource(&v1.NodeClaim{}, &v1.NodePool{}).WithInterceptorFuncs(faults).Build()
 	cloud := fake.NewCloud()
 	names := &resource.Names{}
-	return &stage{T: t, api: api, cloud: cloud, actor: &Actor{
+	return &actorWorld{T: t, api: api, cloud: cloud, actor: &Actor{
 		Client: api, Live: api, Cloud: fake.New(cloud), Now: time.Now, Names: func() *resource.Names { return names },
 	}}
 }
 
-func (s *stage) do(c command.Command) command.Outcome { return s.actor.Do(s.Context(), c) }
+func (s *actorWorld) do(c command.Command) command.Outcome { return s.actor.Do(s.Context(), c) }
 
-func (s *stage) claim(name string) *v1.NodeClaim {
+func (s *actorWorld) claim(name string) *v1.NodeClaim {
 	s.Helper()
 	claim := &v1.NodeClaim{}
 	if err := s.api.Get(s.Context(), client.ObjectKey{Name: name}, claim); err != nil {
@@ -77,7 +77,7 @@ func (s *stage) claim(name string) *v1.NodeClaim {
 	return claim
 }
 
-func (s *stage) instances() int {
+func (s *actorWorld) instances() int {
 	s.Helper()
 	list, err := s.actor.Cloud.List(s.Context())
 	if err != nil {

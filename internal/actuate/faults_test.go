@@ -135,7 +135,7 @@ func (e *errand) run(t *testing.T, fails int, after bool) (out, again command.Ou
 }
 
 // all is what the API server and the cloud have, without versions and times.
-func (s *stage) all() string {
+func (s *actorWorld) all() string {
 	s.Helper()
 	claims, nodes, pools := &v1.NodeClaimList{}, &corev1.NodeList{}, &v1.NodePoolList{}
 	for _, list := range []client.ObjectList{claims, nodes, pools} {

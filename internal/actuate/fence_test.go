@@ -20,7 +20,7 @@ import (
 )
 
 // standing says how much of a fence stands: the move, the reason, the taint.
-func (s *stage) standing(name string) string {
+func (s *actorWorld) standing(name string) string {
 	s.Helper()
 	var out []string
 	claim := s.claim(name)

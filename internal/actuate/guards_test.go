@@ -25,7 +25,7 @@ import (
 // These tests hold what mutants of the code got away with in all other tests.
 
 // node reads a node.
-func (s *stage) node(name string) *corev1.Node {
+func (s *actorWorld) node(name string) *corev1.Node {
 	s.Helper()
 	node := &corev1.Node{}
 	if err := s.api.Get(s.Context(), client.ObjectKey{Name: name}, node); err != nil {

@@ -24,7 +24,7 @@ import (
 
 var deadline = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-func (s *stage) deadline(name string) string {
+func (s *actorWorld) deadline(name string) string {
 	return s.claim(name).Annotations[v1.NodeClaimTerminationTimestampAnnotationKey]
 }
 

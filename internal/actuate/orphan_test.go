@@ -71,7 +71,7 @@ func TestOrphanIsLookedForLive(t *testing.T) {
 }
 
 // ending reports whether the instance is on its way out or gone.
-func (s *stage) ending(id string) bool {
+func (s *actorWorld) ending(id string) bool {
 	s.Helper()
 	i, err := s.actor.Cloud.Get(s.Context(), id)
 	if err != nil && !cloudprovider.IsNotFound(err) {

@@ -21,7 +21,7 @@ func waitingPod(change ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func (s *stage) pod() *corev1.Pod {
+func (s *actorWorld) pod() *corev1.Pod {
 	s.Helper()
 	p := &corev1.Pod{}
 	if err := s.api.Get(s.Context(), client.ObjectKey{Namespace: "default", Name: "web"}, p); err != nil {

@@ -60,7 +60,7 @@ func TestEndLooksForPodsThatTheCacheLacks(t *testing.T) {
 }
 
 // wantEnd checks whether the instance was ended, or why not; %ID stands for its id.
-func (s *stage) wantEnd(out command.Outcome, id, failure string) {
+func (s *actorWorld) wantEnd(out command.Outcome, id, failure string) {
 	s.Helper()
 	if failure == "" {
 		if out.Err != nil || s.running() != 0 {
@@ -141,7 +141,7 @@ func TestNothingIsEndedUnlooked(t *testing.T) {
 }
 
 // running counts the instances that nobody has ended.
-func (s *stage) running() int {
+func (s *actorWorld) running() int {
 	s.Helper()
 	list, err := s.actor.Cloud.List(s.Context())
 	if err != nil {

@@ -24,7 +24,7 @@ func TestEC2NodesAreReplaced(t *testing.T) {
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(2))
 	w.step("2 nodes are there")
-	e := w.witness()
+	e := w.record()
 	e.begin(2)
 	w.spotInterruptionIsSurvived(e)
 	w.newImageRollsInsideTheBudget(e)
@@ -32,7 +32,7 @@ func TestEC2NodesAreReplaced(t *testing.T) {
 
 // spotInterruptionIsSurvived interrupts a spot instance. It is gone before AWS ends it, and its pod did not have to
 // wait for a machine.
-func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
+func (w *awsWorld) spotInterruptionIsSurvived(e *recorder) {
 	w.Helper()
 	before := w.alive()
 	victim := before[0]
@@ -70,7 +70,7 @@ func (w *awsWorld) spotInterruptionIsSurvived(e *witness) {
 
 // survived tests that pods left that node only, that they left once a node that was not known before was ready, and
 // that they run there: no other was made for them.
-func (w *awsWorld) survived(e *witness, node string, known map[string]bool) {
+func (w *awsWorld) survived(e *recorder, node string, known map[string]bool) {
 	w.Helper()
 	left := e.departures()
 	if len(left) != 1 || left[0].node != node {
@@ -101,7 +101,7 @@ func (w *awsWorld) survived(e *witness, node string, known map[string]bool) {
 
 // newImageRollsInsideTheBudget publishes an image. The controller, which the lab has ask every ten seconds what is the
 // latest one, notices by itself. Nodes are replaced one at a time.
-func (w *awsWorld) newImageRollsInsideTheBudget(e *witness) {
+func (w *awsWorld) newImageRollsInsideTheBudget(e *recorder) {
 	w.Helper()
 	e.begin(2)
 	release, err := w.cloud.Images.Publish("al2023", 0)

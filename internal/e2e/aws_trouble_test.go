@@ -86,7 +86,7 @@ func (w *awsWorld) sessionIsRenewed() {
 
 // troubleOfOne is trouble with what one class selects, which goes wrong after the class was found to be ready: the
 // launch fails, and its NodeClaim says why.
-func (w *awsWorld) troubleOfOne(e *witness) {
+func (w *awsWorld) troubleOfOne(e *recorder) {
 	w.Helper()
 	subnet := func(cidr string) string {
 		id, err := w.cloud.World.AddSubnet(cloud.SubnetSpec{VPC: w.cloud.Network.VPC, Zone: "us-west-2a", CIDR: cidr})

@@ -40,7 +40,7 @@ func TestEC2WalkThrough(t *testing.T) {
 		`operator_ec2nodeclass_status_condition_count{`, `tenon_aws_price_age_seconds{kind="spot"}`,
 		`tenon_interruption_queue_readable 1`))
 
-	e := w.witness()
+	e := w.record()
 	leaving := time.Now()
 	w.must(w.c.Delete(w.ctx, w.deployment("spread-me", 0, "1")))
 	w.endPods()

@@ -51,7 +51,7 @@ func TestBudgetsAreTold(t *testing.T) {
 	if got := w.nodeOf("small"); got != kept {
 		t.Errorf("the small pod moved from %s to %s, which the budget forbids", kept, got)
 	}
-	e := w.witness()
+	e := w.record()
 	w.change("default", budgets("100%"))
 	w.eventually(func() string { return w.allows("BudgetsAllow", "up to 1 (budgets[0], 100%)") })
 	w.eventually(func() string {

@@ -16,7 +16,7 @@ import (
 )
 
 // emptied says which nodes have yet to go by themselves. To a workload whose nodes were drained before its pods had run
-// there for a minute they are nodes in vain (docs/concepts/bounds.md). One for each workload, which the pool tells of,
+// there for a minute they are unused nodes (docs/concepts/bounds.md). One for each workload, which the pool tells of,
 // stays for two more minutes after its pods: the test does not wait for that, and has it go with its pool.
 func (c *chaos) emptied() string {
 	var pool v1.NodePool
@@ -41,7 +41,7 @@ func (c *chaos) emptied() string {
 	if left := leftover(claims.Items, workloads); len(left) > 0 {
 		return fmt.Sprintf("NodeClaims are left that are not kept for a workload: %s", strings.Join(left, ", "))
 	}
-	b, err := c.books()
+	b, err := c.countIDs()
 	if err != nil {
 		return err.Error()
 	}

@@ -28,7 +28,7 @@ type endJudge struct {
 	// live are the instances that are there, by the name of their record.
 	live map[string]machine
 	// claims are all that were ever seen. Left out is one that came and went while nobody answered.
-	claims map[types.UID]*fate
+	claims map[types.UID]*claimEnds
 	ends   []end
 	// wrong is what must not be. most is the largest number of instances at a time, gaps how often a watch broke off.
 	wrong      []string
@@ -41,8 +41,8 @@ type machine struct {
 	ClaimUID  types.UID `json:"claimUID"`
 }
 
-// fate is what has become of a claim.
-type fate struct {
+// claimEnds is what has become of a claim.
+type claimEnds struct {
 	name, providerID string
 	gone             bool
 	// asked is the version at which its end was asked for, at the earliest; 0 if it was not.
@@ -57,7 +57,7 @@ type end struct {
 
 func newEndJudge(w *world) *endJudge {
 	w.Helper()
-	c := &endJudge{w: w, live: map[string]machine{}, claims: map[types.UID]*fate{}}
+	c := &endJudge{w: w, live: map[string]machine{}, claims: map[types.UID]*claimEnds{}}
 	api, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
 	c.follow(api, &corev1.ConfigMapList{}, c.sawInstance, c.instancesNow, client.HasLabels{instanceLabel})
@@ -191,7 +191,7 @@ func (c *endJudge) claimsNow(list client.ObjectList, last, at uint64) {
 	}
 }
 
-func (f *fate) end(at uint64) {
+func (f *claimEnds) end(at uint64) {
 	if f.asked == 0 {
 		f.asked = at
 	}
@@ -203,7 +203,7 @@ func (c *endJudge) sawClaim(object client.Object, gone bool, at uint64) {
 	defer c.mu.Unlock()
 	f := c.claims[claim.UID]
 	if f == nil {
-		f = &fate{name: claim.Name}
+		f = &claimEnds{name: claim.Name}
 		c.claims[claim.UID] = f
 	}
 	if gone || claim.DeletionTimestamp != nil {
@@ -345,7 +345,7 @@ func TestEndJudge(t *testing.T) {
 		{"two of two claims", 0, func(h history) { h.claim("b", "2", "kwok://b-2", 5); h.starts("b-2", "b", "2", 6) }},
 		{"without an owner", 1, func(h history) { h.starts("x", "", "", 5) }},
 	} {
-		h := history{&endJudge{live: map[string]machine{}, claims: map[types.UID]*fate{}}}
+		h := history{&endJudge{live: map[string]machine{}, claims: map[types.UID]*claimEnds{}}}
 		h.claim("a", "1", "kwok://a-1", 1)
 		h.starts("a-1", "a", "1", 2)
 		if c.play(h); len(h.verdict()) != c.want {

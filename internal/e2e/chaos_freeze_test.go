@@ -22,7 +22,7 @@ func TestChaosFrozenPastItsLease(t *testing.T) {
 
 	c.workloads(120)
 	c.settle(func() string {
-		if b, err := c.books(); err != nil || len(b.claims) == 0 {
+		if b, err := c.countIDs(); err != nil || len(b.claims) == 0 {
 			return "no claim has been made"
 		}
 		return ""

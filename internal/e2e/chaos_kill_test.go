@@ -31,10 +31,10 @@ func TestChaosKilledAtRandom(t *testing.T) {
 	}
 	survivor = c.run(quick()...)
 	c.say("all drains have begun")
-	c.settle(c.sentry.replaced)
+	c.settle(c.budget.replaced)
 	c.settle(c.calm(guardedPods + free))
 	c.say("all drains are over")
-	c.sentry.judge()
+	c.budget.judge()
 
 	survivor.dieQuietly()
 	rest := max(0, *chaosKills-2*each-2) // two survivors were killed too
@@ -53,7 +53,7 @@ func TestChaosKilledAtRandom(t *testing.T) {
 func (c *chaos) shortLife() {
 	c.Helper()
 	ctl := c.run(quick()...)
-	if c.dice.Intn(2) == 0 {
+	if c.random.Intn(2) == 0 {
 		c.settle(ctl.logged("Starting workers"))
 	}
 	select {

@@ -26,11 +26,11 @@ func TestChaosControlPlaneRestarts(t *testing.T) {
 	c.drain(8)
 	c.await(time.Second)
 	c.must(c.lab.Restart("kube-apiserver"))
-	c.settle(c.sentry.replaced)
+	c.settle(c.budget.replaced)
 	c.settle(c.calm(guardedPods + 160))
 	c.say("all drains are over")
 
-	c.sentry.judge()
+	c.budget.judge()
 	c.scale("free", 0)
 	c.await(time.Second)
 	c.must(c.lab.Restart("etcd"))

@@ -39,8 +39,8 @@ const (
 // chaos is a world in which things are broken at random moments.
 type chaos struct {
 	*world
-	dice   *rand.Rand
-	sentry *sentry
+	random *rand.Rand
+	budget *budgetWatch
 	// ends sees each instance that comes and ends.
 	ends  *endJudge
 	began time.Time
@@ -64,7 +64,7 @@ func newChaos(t *testing.T) *chaos {
 			t.Logf("the judge of ends says: %q", c.verdict())
 		}
 	})
-	return &chaos{world: w, dice: rand.New(rand.NewSource(*chaosSeed)), ends: c, began: time.Now()}
+	return &chaos{world: w, random: rand.New(rand.NewSource(*chaosSeed)), ends: c, began: time.Now()}
 }
 
 // say tells where a long test is.
@@ -73,7 +73,8 @@ func (c *chaos) say(what string) {
 	c.Logf("%.1f s: %s", time.Since(c.began).Seconds(), what)
 }
 
-// workloads creates the pods with a disruption budget, of which the sentry takes note, and so many free ones.
+// workloads creates the pods with a disruption budget, of which the watch of the budget takes note, and so many free
+// ones.
 func (c *chaos) workloads(free int32) {
 	c.Helper()
 	floor := intstr.FromInt32(guardedFloor)
@@ -83,7 +84,7 @@ func (c *chaos) workloads(free int32) {
 			MinAvailable: &floor, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guarded"}},
 		},
 	})
-	c.sentry = newSentry(c.world, "guarded")
+	c.budget = newBudgetWatch(c.world, "guarded")
 }
 
 // quick gives flags with which a controller that lives for a second comes to a decision in that time.
@@ -96,7 +97,7 @@ func leased() []string { return quick("--disable-leader-election=false") }
 
 // moment is a random time up to the given one.
 func (c *chaos) moment(most time.Duration) time.Duration {
-	return time.Duration(c.dice.Int63n(int64(most)))
+	return time.Duration(c.random.Int63n(int64(most)))
 }
 
 // await lets a random time pass: it is the chaos itself, nothing waits for it.
@@ -155,7 +156,7 @@ func (c *chaos) calm(pods int) func() string {
 		if running != pods || len(list.Items) != pods {
 			return fmt.Sprintf("%d of %d pods run, %d are there", running, pods, len(list.Items))
 		}
-		b, err := c.books()
+		b, err := c.countIDs()
 		if err != nil {
 			return err.Error()
 		}
@@ -165,7 +166,7 @@ func (c *chaos) calm(pods int) func() string {
 
 // empty says what is left of nodes, claims and instances.
 func (c *chaos) empty() string {
-	b, err := c.books()
+	b, err := c.countIDs()
 	if err != nil {
 		return err.Error()
 	}
@@ -177,8 +178,8 @@ func (c *chaos) empty() string {
 }
 
 // drain deletes some of the claims, as a person would, so that their pods are evicted and come back elsewhere. The
-// first of them has pods of the disruption budget, if any has: those pods are on a few nodes together, and the dice
-// might miss them all.
+// first of them has pods of the disruption budget, if any has: those pods are on a few nodes together, and random
+// numbers might miss them all.
 func (c *chaos) drain(count int) {
 	c.Helper()
 	c.settle(func() string {
@@ -191,7 +192,9 @@ func (c *chaos) drain(count int) {
 		if err := c.c.List(c.ctx, &pods, client.InNamespace(c.lab.Namespace()), guarded); err != nil {
 			return err.Error()
 		}
-		c.dice.Shuffle(len(list.Items), func(i, j int) { list.Items[i], list.Items[j] = list.Items[j], list.Items[i] })
+		c.random.Shuffle(len(list.Items), func(i, j int) {
+			list.Items[i], list.Items[j] = list.Items[j], list.Items[i]
+		})
 		hasOne := func(claim v1.NodeClaim) bool { return hosts(&claim, pods.Items) }
 		if i := slices.IndexFunc(list.Items, hasOne); i > 0 {
 			list.Items[0], list.Items[i] = list.Items[i], list.Items[0]
@@ -228,8 +231,8 @@ func (c *chaos) forgive() {
 // finish takes all pods away, waits until nothing is left, and asks how each instance has ended.
 func (c *chaos) finish() {
 	c.Helper()
-	c.settle(c.sentry.ready)
-	c.sentry.judge()
+	c.settle(c.budget.ready)
+	c.budget.judge()
 	c.scale("free", 0)
 	c.scale("guarded", 0)
 	c.settle(c.emptied)

@@ -35,7 +35,7 @@ func TestScaledDownClusterIsConsolidated(t *testing.T) {
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}},
 	})
 	before := w.price()
-	e := w.witness()
+	e := w.record()
 	e.begin(5)
 	w.change("default", budgets("2"))
 	w.eventually(func() string {
@@ -73,7 +73,7 @@ func TestReplacementIsReadyBeforeTheFirstEviction(t *testing.T) {
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(1))
 	old := w.claims()[0]
-	e := w.witness()
+	e := w.record()
 	e.begin(2)
 	w.must(w.c.Delete(w.ctx, big, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.eventually(func() string {

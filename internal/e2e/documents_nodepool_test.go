@@ -193,7 +193,7 @@ func (w *documentWorld) batchPool() {
 		corev1.LabelInstanceTypeStable: "c5.large c5.xlarge c5.2xlarge c5.4xlarge",
 	}})
 	w.tainted("batch-processing", "batch-only=true:NoSchedule")
-	e := w.witness()
+	e := w.record()
 	leaving := time.Now()
 	w.kubectl("delete", "pod", "job", "--now")
 	w.eventually(w.without("batch-processing"))

@@ -25,7 +25,7 @@ func (w *documentWorld) ready() {
 // empties takes all pods away and makes sure that the nodes go, but none before its time.
 func (w *documentWorld) empties(pool string, after time.Duration, leave func()) {
 	w.Helper()
-	e := w.witness()
+	e := w.record()
 	leaving := time.Now()
 	leave()
 	w.eventually(w.nothingLeft)

@@ -19,7 +19,7 @@ func TestDriftRollsAllNodes(t *testing.T) {
 	w.run()
 	w.eventually(w.allRunning(6))
 	w.eventually(w.initialized(6))
-	e := w.witness()
+	e := w.record()
 	e.begin(6)
 	w.change("default", func(p *v1.NodePool) { p.Spec.Template.Labels = map[string]string{"edition": "second"} })
 	w.eventually(w.edition("second", 6))

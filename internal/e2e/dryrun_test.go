@@ -26,7 +26,7 @@ func TestDryRunOnlyTells(t *testing.T) {
 	w.eventually(w.allRunning(2))
 	w.eventually(w.initialized(1))
 	kept := w.claims()[0]
-	e := w.witness()
+	e := w.record()
 	e.begin(2)
 	w.must(w.c.Delete(w.ctx, big, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	w.eventually(w.hears("DryRun", kept.Status.NodeName, "Underutilized", "a month", "1 pods would move"))

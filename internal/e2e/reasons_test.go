@@ -35,7 +35,7 @@ func TestEveryReasonIsSaid(t *testing.T) {
 	w.eventually(func() string {
 		return w.toldAll([]string{"solo", "may be used by one pod at a time"}, "solo-0", "solo-1")
 	})
-	// The others have their nodes all the same, and none was made in vain.
+	// The others have their nodes all the same, and none of them is unused.
 	w.eventually(func() string { return w.running("crowd", 2) })
 	w.eventually(func() string { return w.running("solo", 1) })
 	w.eventually(w.tally)

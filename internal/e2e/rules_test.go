@@ -17,24 +17,24 @@ const (
 	hostname = corev1.LabelHostname
 )
 
-// census tells where the pods of each application are.
-type census struct {
+// podCounts tells where the pods of each application are.
+type podCounts struct {
 	w     *world
 	nodes map[string]corev1.Node
 	apps  map[string][]corev1.Pod
 }
 
-// census counts at a moment at which every pod runs, and on a node that is known: consolidation may move pods at any
+// countPods counts at a moment at which every pod runs, and on a node that is known: consolidation may move pods at any
 // time, also between the list of pods and that of nodes.
-func (w *world) census() *census {
+func (w *world) countPods() *podCounts {
 	w.Helper()
-	c := &census{w: w}
+	c := &podCounts{w: w}
 	w.eventually(c.count)
 	return c
 }
 
 // count says what was on its way while it counted.
-func (c *census) count() string {
+func (c *podCounts) count() string {
 	c.nodes, c.apps = map[string]corev1.Node{}, map[string][]corev1.Pod{}
 	pods := c.w.workers()
 	for _, n := range c.w.nodes() {
@@ -57,7 +57,7 @@ func (c *census) count() string {
 }
 
 // by counts the pods of an application by a label of their nodes.
-func (c *census) by(app, key string) map[string]int {
+func (c *podCounts) by(app, key string) map[string]int {
 	out := map[string]int{}
 	for _, p := range c.apps[app] {
 		out[c.nodes[p.Spec.NodeName].Labels[key]]++
@@ -69,7 +69,7 @@ func (c *census) by(app, key string) map[string]int {
 }
 
 // even tests that the pods of an application are in exactly n domains and nowhere more than once more than elsewhere.
-func (c *census) even(app, key string, n int) {
+func (c *podCounts) even(app, key string, n int) {
 	have := c.by(app, key)
 	counts := slices.Sorted(maps.Values(have))
 	if len(have) != n || counts[len(counts)-1]-counts[0] > 1 {
@@ -78,7 +78,7 @@ func (c *census) even(app, key string, n int) {
 }
 
 // among tests that all pods of an application are on nodes with one of the values.
-func (c *census) among(app, key string, values ...string) {
+func (c *podCounts) among(app, key string, values ...string) {
 	for value, n := range c.by(app, key) {
 		if !slices.Contains(values, value) {
 			c.w.Errorf("%d pods of %s are on nodes with %s=%q, want %q", n, app, key, value, values)
@@ -87,7 +87,7 @@ func (c *census) among(app, key string, values ...string) {
 }
 
 // near tests that each pod of one application has one of the other in its domain; apart that none has.
-func (c *census) near(app, other, key string, want bool) {
+func (c *podCounts) near(app, other, key string, want bool) {
 	others := c.by(other, key)
 	for value, n := range c.by(app, key) {
 		if (others[value] > 0) != want {
@@ -99,7 +99,7 @@ func (c *census) near(app, other, key string, want bool) {
 // checkRules looks at the result without asking who decided it.
 func (w *world) checkRules() {
 	w.Helper()
-	c := w.census()
+	c := w.countPods()
 	c.even("zoned", zone, 4)
 	c.even("hosted", hostname, 4)
 	c.even("mixed", v1.CapacityTypeLabelKey, 2)
@@ -132,7 +132,7 @@ func (w *world) checkRules() {
 }
 
 // checkPools tests what the pools ask of their nodes.
-func (w *world) checkPools(c *census) {
+func (w *world) checkPools(c *podCounts) {
 	favoured := int64(0)
 	for _, n := range c.nodes {
 		cpu := n.Status.Capacity.Cpu()

@@ -23,7 +23,7 @@ var (
 	agentMinutes = flag.Float64("agent.minutes", 40.0/60, "how long the agent of TestRunaway does its work")
 )
 
-// TestRunaway has an agent taint every new node, for pools of every kind: nodes in vain stay within the bound of
+// TestRunaway has an agent taint every new node, for pools of every kind: unused nodes stay within the bound of
 // docs/concepts/bounds.md, it is said what keeps the pods away, another workload is not held up, and the pods run once
 // the taint is gone. With -agent it does something else to the nodes.
 func TestRunaway(t *testing.T) {

@@ -23,7 +23,7 @@ func TestSoftExpiry(t *testing.T) {
 		p.Spec.Template.Spec.ExpireAfter = v1.DurationOf(life)
 		p.Annotations = map[string]string{"tenon.sh/soft-expiry": "38s"}
 	}))
-	e := w.witness()
+	e := w.record()
 	w.create(w.deployment("web", 1, "9"))
 	w.run()
 	w.eventually(w.allRunning(1))

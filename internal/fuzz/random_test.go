@@ -22,10 +22,10 @@ func TestRandomClusters(t *testing.T) {
 	count := flag.Lookup("clusters").Value.(flag.Getter).Get().(int)
 	from := flag.Lookup("from").Value.(flag.Getter).Get().(uint64)
 	for seed := from; seed < from+uint64(count) && !t.Failed(); seed++ {
-		dice := rand.New(rand.NewPCG(seed, 0xf022))
-		data := make([]byte, 30+dice.IntN(900))
+		random := rand.New(rand.NewPCG(seed, 0xf022))
+		data := make([]byte, 30+random.IntN(900))
 		for i := range data {
-			data[i] = byte(dice.Uint32())
+			data[i] = byte(random.Uint32())
 		}
 		if !t.Run("", func(t *testing.T) { judge(t, data) }) {
 			t.Errorf("seed %d; again with: go test ./internal/fuzz -run TestRandomClusters -from %d -clusters 1",

@@ -87,6 +87,6 @@ func measure(b *testing.B, cases []hostile.Case) {
 // BenchmarkCrowds says how the cost of planning grows with pods that are each of a class of its own.
 func BenchmarkCrowds(b *testing.B) {
 	for _, n := range []int{500, 1000, 2000, 5000} {
-		measure(b, hostile.Crowds(n))
+		measure(b, hostile.ManyClasses(n))
 	}
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// notebook keeps the NodeClaims that are created.
-type notebook struct {
+// createdClaims keeps the NodeClaims that are created.
+type createdClaims struct {
 	client.Client
 	claims []*v1.NodeClaim
 }
 
-func (n *notebook) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+func (n *createdClaims) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	n.claims = append(n.claims, obj.(*v1.NodeClaim))
 	return nil
 }
@@ -35,7 +35,7 @@ func written(t *testing.T, book *ingest.Book) (claims []*v1.NodeClaim, orders []
 	s *cluster.Snapshot) {
 	t.Helper()
 	s = book.Snapshot()
-	paper := &notebook{}
+	paper := &createdClaims{}
 	actor := actuate.Actor{Client: paper, Now: time.Now, Names: func() *resource.Names { return s.Names }}
 	for _, c := range plan.Make(s, policy(), nil, nil).Commands {
 		create, ok := c.(command.CreateClaim)

@@ -77,7 +77,7 @@ func TestOthersGetTheirNodes(t *testing.T) {
 
 // TestManyClassesArePlannedAtOnce: each pod may be a class of its own, and ask for nodes in its own words.
 func TestManyClassesArePlannedAtOnce(t *testing.T) {
-	for _, c := range hostile.Crowds(1600) {
+	for _, c := range hostile.ManyClasses(1600) {
 		switch strings.TrimRight(c.Name, "-0123456789") {
 		case "selectors", "tolerations", "ports", "wishes", "spread", "distinct-classes":
 		default:

@@ -19,7 +19,7 @@ func TestReasonsOfManyClassesAreSmall(t *testing.T) {
 		takes, keeps uint64 // bytes for each class
 		says         string
 	}{
-		{hostile.Vain(classes), 32 << 10, 2 << 10, "(this pool has "},
+		{hostile.Unsold(classes), 32 << 10, 2 << 10, "(this pool has "},
 		{hostile.Mistyped(classes), 10 << 10, 2 << 10, "; did you mean topology.kubernetes.io/zone?"},
 	} {
 		book := newBook(t, ordinary)

@@ -24,10 +24,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// shop sells the same to every pool.
-type shop []*cloudprovider.InstanceType
+// sold is what every pool can buy.
+type sold []*cloudprovider.InstanceType
 
-func (s shop) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+func (s sold) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	return s, nil
 }
 
@@ -57,7 +57,7 @@ func stock(t testing.TB, book *ingest.Book) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book.FetchCatalogs(t.Context(), shop(types))
+	book.FetchCatalogs(t.Context(), sold(types))
 }
 
 func ordinaryPod(i int) *corev1.Pod {

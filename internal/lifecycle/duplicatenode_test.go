@@ -18,7 +18,7 @@ func readyTwin() *cluster.Node {
 
 // A node that is drained must not fill its duplicate, which is the same machine: the duplicate is fenced before the
 // first pod is asked to leave.
-func TestTwinIsFencedBeforeTheDrain(t *testing.T) {
+func TestADuplicateNodeIsFencedBeforeTheDrain(t *testing.T) {
 	s, _, n := leaving()
 	s.Nodes = append(s.Nodes, readyTwin())
 	n.Taints = nil
@@ -99,7 +99,7 @@ func TestPodsOfADeadTwinDontKeepTheMachine(t *testing.T) {
 
 // A kubelet that joins once more under another name makes a second node of the same machine. Both are fenced and
 // drained before the machine is ended, with a claim and without.
-func TestTwinsAreDrainedToo(t *testing.T) {
+func TestDuplicateNodesAreDrainedToo(t *testing.T) {
 	fenced := []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}
 	pod := &cluster.Pod{UID: "p", Namespace: "ns", Name: "web", Node: "twin", Grace: 30 * time.Second, Phase: "Running"}
 	for _, x := range []struct {

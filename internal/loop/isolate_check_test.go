@@ -29,7 +29,7 @@ type started struct {
 	others       int
 }
 
-func (st *stage) start() started {
+func (st *loopWorld) start() started {
 	var out started
 	st.loop.Pass(func(_ *cluster.Snapshot, c command.Command) {
 		switch c := c.(type) {
@@ -54,7 +54,7 @@ func (st *stage) start() started {
 // A check that fails while a certain pod looks for a place: its class is found and left out, everybody else gets nodes
 // in the very same pass, and later passes don't fail any more.
 func TestCheckFailsOnAClass(t *testing.T) {
-	st := newStage(t, 30)
+	st := newLoopWorld(t, 30)
 	st.loop.World = worldThatMoves{st.book}
 	st.loop.Recorder = &replay.Folder{Path: t.TempDir(), Files: 5, Bytes: 1 << 24}
 	st.loop.Planner.Check = func(p plan.Plan, s *cluster.Snapshot) plan.Plan {
@@ -87,7 +87,7 @@ func TestCheckFailsOnAClass(t *testing.T) {
 
 // A check that fails on more classes than there are tries for is gone on with by the next passes.
 func TestCheckFailsOnManyClasses(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	for i := range 50 {
 		st.addIn("tenant", fmt.Sprintf("bad%02d", i), 7000+int64(i))
 	}
@@ -114,7 +114,7 @@ func TestCheckFailsOnManyClasses(t *testing.T) {
 
 // A check that fails on one command, whoever looks for a place: that one is left out and told, the others begin.
 func TestCheckFailsOnACommand(t *testing.T) {
-	st := newStage(t, 5)
+	st := newLoopWorld(t, 5)
 	st.loop.World = worldThatMoves{st.book}
 	st.loop.Planner.Check = func(p plan.Plan, s *cluster.Snapshot) plan.Plan {
 		for _, c := range p.Commands {
@@ -136,7 +136,7 @@ func TestCheckFailsOnACommand(t *testing.T) {
 
 // A check that fails on more than one command at a time: each is looked at alone.
 func TestCheckFailsOnSeveralTogether(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	st.loop.World = worldThatMoves{st.book}
 	st.loop.Planner.Check = func(p plan.Plan, s *cluster.Snapshot) plan.Plan {
 		if len(p.Commands) > 1 {
@@ -152,7 +152,7 @@ func TestCheckFailsOnSeveralTogether(t *testing.T) {
 
 // A check that always fails: pods get their nodes.
 func TestCheckAlwaysFails(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	st.loop.World = worldThatMoves{st.book}
 	st.loop.Planner.Check = func(plan.Plan, *cluster.Snapshot) plan.Plan { panic("always") }
 	if got := st.start(); len(got.pods) != 3 || got.others == 0 || !st.told.broken[0].Unchecked {
@@ -163,7 +163,7 @@ func TestCheckAlwaysFails(t *testing.T) {
 // What can't be checked takes no node away, unless nothing has changed while the plan was made anew.
 func TestUncheckedPlanTakesNoNodeAway(t *testing.T) {
 	for _, moves := range []bool{true, false} {
-		st := newStage(t, 0)
+		st := newLoopWorld(t, 0)
 		class := cluster.ClassRef{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"}
 		addNode(st.book, poolOf("default", class), "idle")
 		st.book.DeletePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: st.uidOn("idle")}})
@@ -189,7 +189,7 @@ func TestUncheckedPlanTakesNoNodeAway(t *testing.T) {
 // A plan that could not be checked binds no pod if something has changed: others may have come to the node.
 func TestUncheckedPlanBindsNobody(t *testing.T) {
 	for _, changed := range []bool{true, false} {
-		st := newStage(t, 0)
+		st := newLoopWorld(t, 0)
 		world := &movesOnce{Book: st.book}
 		if changed {
 			world.times = 1
@@ -209,7 +209,7 @@ func TestUncheckedPlanBindsNobody(t *testing.T) {
 // What a plan that could not be checked still does when something has changed: what was begun before goes on, and
 // nobody's machine is ended on old news.
 func TestUncheckedPlanEndsNoOrphan(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	st.loop.World = &movesOnce{Book: st.book, times: 1}
 	drained := command.Terminate{Claim: "a", UID: "a", ProviderID: "fake://a"}
 	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {

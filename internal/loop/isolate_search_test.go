@@ -14,7 +14,7 @@ import (
 )
 
 // fencedIn are the nodes that are fenced in so many passes, ten seconds apart.
-func (st *stage) fencedIn(passes int) []string {
+func (st *loopWorld) fencedIn(passes int) []string {
 	var out []string
 	for range passes {
 		out = append(out, st.start().fenced...)
@@ -36,7 +36,7 @@ func TestSearchFailsOnSome(t *testing.T) {
 		"node":  func(s *cluster.Snapshot) bool { _, leftOut := s.Quarantine.Claims["n03"]; return !leftOut },
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := newStage(t, 0)
+			st := newLoopWorld(t, 0)
 			st.book = wastefulAt(t, func() time.Time { return st.now }, 8)
 			st.loop.World = st.book
 			odd := st.book.Snapshot().PodsOn("n03")[0]
@@ -76,7 +76,7 @@ func TestSearchFailsOnSome(t *testing.T) {
 
 // A search that fails on more classes than there are tries for is gone on with by the next searches.
 func TestSearchFailsOnMany(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	const nodes = 80
 	st.book = wastefulAt(t, func() time.Time { return st.now }, nodes)
 	st.loop.World = st.book

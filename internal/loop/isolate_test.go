@@ -24,8 +24,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// witness writes down what breaks and what is planned.
-type witness struct {
+// failureRecorder writes down what breaks and what is planned.
+type failureRecorder struct {
 	silent
 	broken []plan.PlannerFailure
 	saved  []string
@@ -34,8 +34,8 @@ type witness struct {
 	panics bool
 }
 
-func (w *witness) PlannerFailed(f plan.PlannerFailure) { w.broken = append(w.broken, f) }
-func (w *witness) SnapshotSaved(path string, err error) {
+func (w *failureRecorder) PlannerFailed(f plan.PlannerFailure) { w.broken = append(w.broken, f) }
+func (w *failureRecorder) SnapshotSaved(path string, err error) {
 	if path != "" {
 		w.saved = append(w.saved, path)
 	}
@@ -44,7 +44,7 @@ func (w *witness) SnapshotSaved(path string, err error) {
 	}
 }
 
-func (w *witness) Planned(_ *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
+func (w *failureRecorder) Planned(_ *cluster.Snapshot, p *plan.Plan, _ time.Duration) {
 	if w.last = *p; w.panics {
 		panic("the observer fails")
 	}
@@ -61,19 +61,20 @@ func hungry(name string, milli int64) *corev1.Pod {
 	return pod
 }
 
-// stage is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own: how busy the machine
-// is does not matter.
-type stage struct {
+// loopWorld is a loop over a book with a pool, a node and pods that need nodes, on a clock of its own: how busy the
+// machine is does not matter.
+type loopWorld struct {
 	t    *testing.T
 	now  time.Time
 	book *ingest.Book
 	loop *Loop
-	told *witness
+	told *failureRecorder
 }
 
-func newStage(t *testing.T, pods int) *stage {
+func newLoopWorld(t *testing.T, pods int) *loopWorld {
 	t.Helper()
-	st := &stage{t: t, now: time.Now(), told: &witness{silent: silent{done: make(chan command.Outcome, 100)}}}
+	st := &loopWorld{t: t, now: time.Now(),
+		told: &failureRecorder{silent: silent{done: make(chan command.Outcome, 100)}}}
 	st.book = wastefulAt(t, func() time.Time { return st.now }, 1)
 	for i := range pods {
 		st.book.SetPod(hungry(fmt.Sprintf("p%03d", i), 7000+int64(i)))
@@ -92,7 +93,7 @@ func newStage(t *testing.T, pods int) *stage {
 }
 
 // failOn has the planner fail while a pod with one of the names is pending.
-func (st *stage) failOn(names ...string) {
+func (st *loopWorld) failOn(names ...string) {
 	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
 		found *disrupt.Proposal) plan.Plan {
 		for _, p := range s.Pending() {
@@ -105,7 +106,7 @@ func (st *stage) failOn(names ...string) {
 }
 
 // pass plans once and returns the pods that get a place.
-func (st *stage) pass() []string {
+func (st *loopWorld) pass() []string {
 	st.t.Helper()
 	var served []string
 	st.loop.Pass(func(_ *cluster.Snapshot, c command.Command) {
@@ -123,7 +124,7 @@ func (st *stage) pass() []string {
 }
 
 // refusals are the pods that are told that the planner fails on them.
-func (st *stage) refusals() []string {
+func (st *loopWorld) refusals() []string {
 	var out []string
 	for i := range st.told.last.Placement.Unplaced {
 		if u := &st.told.last.Placement.Unplaced[i]; u.Failed != nil {
@@ -138,7 +139,7 @@ func (st *stage) refusals() []string {
 
 // One class of a hundred makes the planner fail: the others get their nodes in the very same pass, and it is told.
 func TestGuiltyClassIsFound(t *testing.T) {
-	st := newStage(t, 100)
+	st := newLoopWorld(t, 100)
 	st.failOn("p037")
 	served := st.pass()
 	if len(served) != 99 || slices.Contains(served, "p037") {
@@ -173,7 +174,7 @@ func TestGuiltyClassIsFound(t *testing.T) {
 
 // What changes is another class, and is served at once.
 func TestChangedPodLeavesQuarantine(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	st.failOn("p001")
 	st.pass()
 	st.loop.Planner = Planner{}
@@ -186,7 +187,7 @@ func TestChangedPodLeavesQuarantine(t *testing.T) {
 
 // Several classes fail, each by itself; of two that fail only together the newer is left out.
 func TestSeveralGuiltyClasses(t *testing.T) {
-	st := newStage(t, 40)
+	st := newLoopWorld(t, 40)
 	st.failOn("p003", "p017", "p039")
 	if served := st.pass(); len(served) != 37 {
 		t.Errorf("%d pods get nodes", len(served))
@@ -194,7 +195,7 @@ func TestSeveralGuiltyClasses(t *testing.T) {
 	if got := st.refusals(); !slices.Equal(got, []string{"p003", "p017", "p039"}) {
 		t.Errorf("refused: %v", got)
 	}
-	pair := newStage(t, 40)
+	pair := newLoopWorld(t, 40)
 	pair.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
 		found *disrupt.Proposal) plan.Plan {
 		met := 0
@@ -215,7 +216,7 @@ func TestSeveralGuiltyClasses(t *testing.T) {
 
 // Whatever fails and however much of it, the search for it is bounded.
 func TestTrialsAreBounded(t *testing.T) {
-	st := newStage(t, 200)
+	st := newLoopWorld(t, 200)
 	names := []string{}
 	for i := range 200 {
 		if i%3 == 0 {
@@ -253,7 +254,7 @@ func TestTrialsAreBounded(t *testing.T) {
 
 // What earlier plans have left behind is forgotten first.
 func TestMemoryIsForgotten(t *testing.T) {
-	st := newStage(t, 2)
+	st := newLoopWorld(t, 2)
 	st.pass()
 	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
 		found *disrupt.Proposal) plan.Plan {
@@ -272,7 +273,7 @@ func TestMemoryIsForgotten(t *testing.T) {
 // A part of planning that fails whoever is pending is left out, and only that.
 func TestPartIsLeftOut(t *testing.T) {
 	for _, part := range cluster.Parts() {
-		st := newStage(t, 3)
+		st := newLoopWorld(t, 3)
 		st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
 			found *disrupt.Proposal) plan.Plan {
 			if !s.Quarantine.LeavesOut(part) {
@@ -301,7 +302,7 @@ func TestPartIsLeftOut(t *testing.T) {
 
 // One claim that makes the lifecycle fail holds up no other.
 func TestClaimIsLeftOut(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	st.book.SetClaim(claim("new-a", "1"))
 	st.book.SetClaim(claim("new-b", "1"))
 	st.loop.Planner.Make = func(s *cluster.Snapshot, policy plan.Policy, before *plan.Plan,
@@ -321,7 +322,7 @@ func TestClaimIsLeftOut(t *testing.T) {
 }
 
 // adopted lists the claims that the last plan takes one step further, all of which are new.
-func (st *stage) adopted() string {
+func (st *loopWorld) adopted() string {
 	var out []string
 	for _, c := range st.told.last.Commands {
 		if a, ok := c.(command.Adopt); ok {
@@ -335,7 +336,7 @@ func (st *stage) adopted() string {
 // too.
 func TestClaimsGoOnWhenPlansFail(t *testing.T) {
 	for _, sick := range []string{"", "new-a"} {
-		st := newStage(t, 3)
+		st := newLoopWorld(t, 3)
 		st.book.SetClaim(claim("new-a", "1"))
 		st.book.SetClaim(claim("new-b", "1"))
 		good, asked := st.loop.Planner, 0
@@ -382,7 +383,7 @@ func TestClaimsGoOnWhenPlansFail(t *testing.T) {
 
 // If nothing at all can be planned, the loop says so, goes on trying, and counts no such pass as finished.
 func TestHelpless(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	good := st.loop.Planner
 	st.loop.Planner.Make = func(*cluster.Snapshot, plan.Policy, *plan.Plan, *disrupt.Proposal) plan.Plan {
 		panic("always")
@@ -401,7 +402,7 @@ func TestHelpless(t *testing.T) {
 // Cheaper nodes are looked for while a part of planning is left out, unless it is the one that would begin the moves.
 func TestSearchesGoOnWithoutAPart(t *testing.T) {
 	for _, part := range cluster.Parts() {
-		st, searched := newStage(t, 0), 0
+		st, searched := newLoopWorld(t, 0), 0
 		st.loop.Planner.Search = func(*cluster.Snapshot, plan.Policy) disrupt.Proposal {
 			searched++
 			return disrupt.Proposal{}
@@ -421,7 +422,7 @@ func TestSearchesGoOnWithoutAPart(t *testing.T) {
 
 // A search that fails whatever is left out is not made for a while; pods get their nodes all the same.
 func TestSearchFails(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	st.loop.Planner.Search = func(s *cluster.Snapshot, p plan.Policy) disrupt.Proposal { panic("no idea") }
 	for range 5 {
 		st.pass()
@@ -446,7 +447,7 @@ func TestSearchFails(t *testing.T) {
 
 // Who tells people must not keep them from their nodes.
 func TestObserverFails(t *testing.T) {
-	st := newStage(t, 3)
+	st := newLoopWorld(t, 3)
 	st.told.panics = true
 	if served := st.pass(); len(served) != 3 || st.told.broken[0].Step != plan.StepObserve {
 		t.Errorf("served %v, told %+v", served, st.told.broken)
@@ -455,7 +456,7 @@ func TestObserverFails(t *testing.T) {
 
 // The file that is written about a failure shows it again.
 func TestFailureIsSaved(t *testing.T) {
-	st := newStage(t, 5)
+	st := newLoopWorld(t, 5)
 	st.loop.Recorder = &replay.Folder{Path: t.TempDir(), Files: 5, Bytes: 1 << 24}
 	st.failOn("p002")
 	st.pass()
@@ -496,7 +497,7 @@ func TestFailureIsSaved(t *testing.T) {
 
 // A file that can't be written holds nothing up.
 func TestFailureCannotBeSaved(t *testing.T) {
-	st := newStage(t, 5)
+	st := newLoopWorld(t, 5)
 	st.loop.Recorder = full{}
 	st.failOn("p002")
 	if served := st.pass(); len(served) != 4 || len(st.told.errs) != 1 {
@@ -510,7 +511,7 @@ func (full) Save(*replay.Case) (string, error) { return "", errors.New("the disk
 
 // A command that fails so badly is tried again like one that fails otherwise.
 func TestCommandPanics(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	st.loop.Actor = clumsy{}
 	s := st.book.Snapshot()
 	c := command.Adopt{Claim: "a"}
@@ -532,9 +533,9 @@ func (clumsy) Do(context.Context, command.Command) command.Outcome { panic("oops
 // Nodes that have nothing to do with what the planner fails on are disrupted as ever, whether it fails when it plans or
 // when it searches. An empty node that was made for the pods that are left out stays: they may still come.
 func TestOtherNodesGoMeanwhile(t *testing.T) {
-	for name, fail := range map[string]func(*stage){
-		"make": func(st *stage) { st.failOn("p000") },
-		"search": func(st *stage) {
+	for name, fail := range map[string]func(*loopWorld){
+		"make": func(st *loopWorld) { st.failOn("p000") },
+		"search": func(st *loopWorld) {
 			st.loop.Planner.Search = func(s *cluster.Snapshot, p plan.Policy) disrupt.Proposal {
 				if len(s.PodsOn("n00")) > 0 {
 					panic("boom")
@@ -543,7 +544,7 @@ func TestOtherNodesGoMeanwhile(t *testing.T) {
 			}
 		},
 	} {
-		st := newStage(t, map[string]int{"make": 1}[name])
+		st := newLoopWorld(t, map[string]int{"make": 1}[name])
 		class := cluster.ClassRef{Group: "fake.tenon.sh", Kind: "FakeNodeClass", Name: "default"}
 		other := poolOf("other", class)
 		st.book.SetPool(other)

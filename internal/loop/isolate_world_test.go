@@ -18,7 +18,7 @@ import (
 )
 
 // uidOn is the UID of the pod that wastefulAt puts on a node.
-func (st *stage) uidOn(node string) types.UID {
+func (st *loopWorld) uidOn(node string) types.UID {
 	return types.UID(st.book.Snapshot().PodsOn(node)[0].UID)
 }
 
@@ -62,7 +62,7 @@ func (w *frail) Abandon(c command.Command) {
 // ever.
 func TestSnapshotFails(t *testing.T) {
 	for good := range 3 {
-		st := newStage(t, 5)
+		st := newLoopWorld(t, 5)
 		world := &frail{Book: st.book, good: good, moves: good > 0}
 		st.loop.World = world
 		if good > 1 {
@@ -88,7 +88,7 @@ func TestSnapshotFails(t *testing.T) {
 
 // A search that gets no snapshot is told, and made again after a pause.
 func TestSearchWithoutASnapshot(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	world := &frail{Book: st.book, good: 1}
 	st.loop.World = world
 	st.now = st.now.Add(time.Minute)
@@ -112,7 +112,7 @@ func TestSearchWithoutASnapshot(t *testing.T) {
 // What became of a command can't be noted: it is told, and the command is not under way for ever.
 func TestRecordFails(t *testing.T) {
 	for _, abandon := range []bool{false, true} {
-		st := newStage(t, 0)
+		st := newLoopWorld(t, 0)
 		st.loop.World = &frail{Book: st.book, good: 100, records: true, abandon: abandon}
 		st.loop.Actor = clumsy{}
 		c := command.Adopt{Claim: "a"}
@@ -130,12 +130,12 @@ func TestRecordFails(t *testing.T) {
 
 // A loop that gets no snapshot finishes no pass: its pulse stops, so that the lease is let go.
 func TestPulseStopsWithoutSnapshots(t *testing.T) {
-	st := newStage(t, 0)
+	st := newLoopWorld(t, 0)
 	beats, tries := 0, 0
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	st.loop.World = &frail{Book: st.book}
-	st.loop.Observer = &counting{witness: st.told, count: func() {
+	st.loop.Observer = &counting{failureRecorder: st.told, count: func() {
 		if tries++; tries == 3 {
 			stop()
 		}
@@ -161,7 +161,7 @@ func TestPulseStopsWithoutSnapshots(t *testing.T) {
 
 // counting counts the passes.
 type counting struct {
-	*witness
+	*failureRecorder
 	count func()
 }
 
@@ -177,14 +177,14 @@ func (w blindDesk) Snapshot() *cluster.Snapshot {
 	return w.Book.Snapshot()
 }
 
-// alarm tells of the first failure, and of each pass after it.
-type alarm struct {
-	*witness
+// firstFailure tells of the first failure, and of each pass after it.
+type firstFailure struct {
+	*failureRecorder
 	broke, after chan struct{}
 	once         sync.Once
 }
 
-func (a *alarm) PlannerFailed(f plan.PlannerFailure) {
+func (a *firstFailure) PlannerFailed(f plan.PlannerFailure) {
 	if f.Step == plan.StepSnapshot {
 		select {
 		case a.broke <- struct{}{}:
@@ -193,7 +193,7 @@ func (a *alarm) PlannerFailed(f plan.PlannerFailure) {
 	}
 }
 
-func (a *alarm) Planning() {
+func (a *firstFailure) Planning() {
 	select {
 	case <-a.broke:
 		a.once.Do(func() { close(a.after) })
@@ -203,10 +203,10 @@ func (a *alarm) Planning() {
 
 // A search in the background that gets no snapshot ends neither the process nor the passes.
 func TestSearchInTheBackgroundWithoutASnapshot(t *testing.T) {
-	told := &alarm{
-		witness: &witness{silent: silent{done: make(chan command.Outcome, 100)}},
-		broke:   make(chan struct{}, 1),
-		after:   make(chan struct{}),
+	told := &firstFailure{
+		failureRecorder: &failureRecorder{silent: silent{done: make(chan command.Outcome, 100)}},
+		broke:           make(chan struct{}, 1),
+		after:           make(chan struct{}),
 	}
 	main := &Loop{World: blindDesk{wastefulAt(t, time.Now, 1)}, Observer: told, Actor: clumsy{}}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)

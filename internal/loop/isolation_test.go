@@ -14,7 +14,7 @@ import (
 )
 
 // addIn adds a pod of a class of its own to a namespace.
-func (st *stage) addIn(namespace, name string, milli int64) {
+func (st *loopWorld) addIn(namespace, name string, milli int64) {
 	pod := hungry(name, milli)
 	pod.Namespace = namespace
 	st.book.SetPod(pod)
@@ -22,7 +22,7 @@ func (st *stage) addIn(namespace, name string, milli int64) {
 }
 
 // passesUntilServed counts the passes until each of the pods is planned for, one each second; 0 is never.
-func (st *stage) passesUntilServed(most int) map[string]int {
+func (st *loopWorld) passesUntilServed(most int) map[string]int {
 	at := make(map[string]int)
 	for pass := 1; pass <= most; pass++ {
 		for _, name := range st.pass() {
@@ -40,7 +40,7 @@ func (st *stage) passesUntilServed(most int) map[string]int {
 func TestManyGuiltyClassesOfOneNamespace(t *testing.T) {
 	for name, guiltyFirst := range map[string]bool{"the guilty come first": true, "the guilty come last": false} {
 		t.Run(name, func(t *testing.T) {
-			st := newStage(t, 0)
+			st := newLoopWorld(t, 0)
 			var bad, near, far []string
 			add := func(causes bool) {
 				if causes {
@@ -93,7 +93,7 @@ func TestManyGuiltyClassesOfOneNamespace(t *testing.T) {
 // However many are guilty, one that is not is not left out for long.
 func TestInnocentAmongManyGuilty(t *testing.T) {
 	for n, most := range map[int]int{10: 1, 20: 1, 40: 3, 100: 6, 200: 11, 400: 21} {
-		st := newStage(t, n+1)
+		st := newLoopWorld(t, n+1)
 		var names []string
 		for i := range n {
 			names = append(names, fmt.Sprintf("p%03d", i))
@@ -108,7 +108,7 @@ func TestInnocentAmongManyGuilty(t *testing.T) {
 }
 
 // failTogether has the planner fail while pods of both names are pending.
-func (st *stage) failTogether(meets func(a, b string) bool) {
+func (st *loopWorld) failTogether(meets func(a, b string) bool) {
 	st.loop.Planner.Make = func(
 		s *cluster.Snapshot, policy plan.Policy, before *plan.Plan, found *disrupt.Proposal,
 	) plan.Plan {
@@ -127,7 +127,7 @@ func (st *stage) failTogether(meets func(a, b string) bool) {
 // Of two classes that fail only together one is left out, and told with whom. When the other looks for no place any
 // more it is back in the next pass.
 func TestHalfOfAPairIsBackAtOnce(t *testing.T) {
-	st := newStage(t, 40)
+	st := newLoopWorld(t, 40)
 	st.failTogether(func(a, b string) bool { return a == "p005" && b == "p030" })
 	if served := st.pass(); len(served) != 39 || slices.Contains(served, "p030") {
 		t.Fatalf("%d pods get nodes: %v", len(served), served)
@@ -148,7 +148,7 @@ func TestHalfOfAPairIsBackAtOnce(t *testing.T) {
 
 // If the other half gets no place anyway, it is the one that is left out.
 func TestHalfWithoutAPlaceIsLeftOut(t *testing.T) {
-	st := newStage(t, 10)
+	st := newLoopWorld(t, 10)
 	huge := hungry("p005", 9_000_000)
 	huge.UID = "uid-huge"
 	st.book.DeletePod(hungry("p005", 7005))
@@ -170,7 +170,7 @@ func TestHalfWithoutAPlaceIsLeftOut(t *testing.T) {
 // One class that fails with every other is left out itself, and not all the others, whenever it came.
 func TestClassThatFailsWithAllOthers(t *testing.T) {
 	for _, hub := range []string{"p000", "p011", "p019"} {
-		st := newStage(t, 20)
+		st := newLoopWorld(t, 20)
 		st.failTogether(func(a, _ string) bool { return a == hub })
 		if served := st.pass(); len(served) != 19 || slices.Contains(served, hub) {
 			t.Errorf("%s: served %v", hub, served)
@@ -180,7 +180,7 @@ func TestClassThatFailsWithAllOthers(t *testing.T) {
 
 // A claim and a class that fail at the same time are both found.
 func TestClassAndClaimAreLeftOut(t *testing.T) {
-	st := newStage(t, 10)
+	st := newLoopWorld(t, 10)
 	st.book.SetClaim(claim("new-a", "1"))
 	st.failOn("p003")
 	make := st.loop.Planner.Make

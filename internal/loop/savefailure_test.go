@@ -11,15 +11,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
-// shelf counts the files that it is given.
-type shelf struct {
+// fileCounter counts the files that it is given.
+type fileCounter struct {
 	cases []*replay.Case
 	fails bool
 	// during is called while one is written.
 	during func()
 }
 
-func (s *shelf) Save(c *replay.Case) (string, error) {
+func (s *fileCounter) Save(c *replay.Case) (string, error) {
 	s.cases = append(s.cases, c)
 	if s.during != nil {
 		s.during()
@@ -37,8 +37,8 @@ func another(say string) { panic(say) }
 // A file is written once for each mistake: for each step and place in the program. Who fails twice in the same place,
 // for other pods and with other words, makes the same mistake.
 func TestOneFileForEachMistake(t *testing.T) {
-	st := newStage(t, 0)
-	kept := &shelf{}
+	st := newLoopWorld(t, 0)
+	kept := &fileCounter{}
 	st.loop.Recorder = kept
 	s := st.book.Snapshot()
 	fail := func(step, say string, mistake func(string)) {

@@ -17,7 +17,7 @@ const (
 	// turnWait is how long a node whose kubelet is up may be kept closed until it is its turn.
 	turnWait = 10 * time.Second
 	// maxToldPods is how many pods can be told in good time. Nodes whose turn is later are not kept closed: in such a
-	// crowd waiting would cost more than a pod in the wrong place.
+	// many waiting pods would cost more than a pod in the wrong place.
 	maxToldPods = 500
 	// allTurnsTime is how long the turns of all nodes that wait should take together; turnTime is what one of them
 	// takes, besides tryTime for each pod that kube-scheduler tries. If nodes are too many, several share a turn.
@@ -102,9 +102,9 @@ func (nom *nominator) openInTurns() (keptClosed map[string]bool) {
 	return closed
 }
 
-// turnSize is how many of the nodes that wait open together. It is one; but in a crowd that would take too long, and
-// from pods that are more important than others kube-scheduler does not keep the others' room: they must find their own
-// node open.
+// turnSize is how many of the nodes that wait open together. It is one; but with many nodes that would take too long,
+// and from pods that are more important than others kube-scheduler does not keep the others' room: they must find their
+// own node open.
 func turnSize(line []*closedNode) int {
 	pods := 0
 	for _, closed := range line {

@@ -47,7 +47,7 @@ func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
 			class.reasons = u.Failed
 		case len(u.Unsupported) > 0:
 			class.reasons = &u.Unsupported[0]
-		case u.Held.Setback != nil:
+		case u.Held.Tries != nil:
 			class.reasons = u.Held
 		case u.Deferred:
 			class.reasons = deferredKey{}
@@ -78,7 +78,7 @@ func refusedByScheduler(s *cluster.Snapshot, assigned []schedule.Assignment) []s
 	for _, a := range assigned {
 		b, f := s.TriesHolding(a.Pod)
 		if b != nil && f.Cause.Kind == cluster.CauseScheduler && f.Node == a.Host {
-			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.PodHold{Setback: b, Failure: f,
+			out = append(out, schedule.Unplaced{Pod: a.Pod, Held: schedule.PodHold{Tries: b, Failure: f,
 				MeantForNode: true}})
 		}
 	}

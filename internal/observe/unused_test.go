@@ -13,15 +13,15 @@ import (
 func TestNodesInVainAreToldAndCounted(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	o, r, registry, _ := newObserver(&now)
-	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 3,
+	tries := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 3,
 		Since: now.Add(-5 * time.Minute), NextTry: now.Add(time.Minute),
 		UnusedClaims: []string{"a"}, Retained: "a", Failures: []cluster.UnusedNode{{Claim: "a", Node: "n1",
 			Pool: "default", Cause: cluster.Cause{
 				Kind: cluster.CauseTaint, Taint: cluster.Taint{Key: "agent", Value: "yes", Effect: cluster.NoExecute},
 				By: "node-agent"}}}}
 	s := snapshot()
-	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": setback}
-	hold := schedule.PodHold{Setback: setback, Failure: &setback.Failures[0]}
+	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": tries}
+	hold := schedule.PodHold{Tries: tries, Failure: &tries.Failures[0]}
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{Unplaced: []schedule.Unplaced{
 		{Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "p"}, Held: hold}}}}
 	o.Planned(s, p, time.Millisecond)
@@ -44,7 +44,7 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 			t.Errorf("%s: %q, want %q", prefix, got, want)
 		}
 	}
-	setback.WorkloadGone = true
+	tries.WorkloadGone = true
 	o.Planned(s, p, time.Millisecond)
 	if got := series(t, registry, "tenon_workloads_"); got != "" {
 		t.Errorf("a workload that is deleted still waits: %s", got)
@@ -81,13 +81,13 @@ func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	o, r, registry, _ := newObserver(&now)
 	class := &cluster.PodClass{Key: "k"}
-	setback := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 1, Since: now,
+	tries := &cluster.WorkloadTries{Owner: "web", Kind: "Deployment", Name: "ns/web", FailedTries: 1, Since: now,
 		UnusedClaims: []string{"a"}, Retained: "a",
 		Failures: []cluster.UnusedNode{{Claim: "a", Node: "n1", Pool: "default", Classes: []*cluster.PodClass{class},
 			Cause: cluster.Cause{Kind: cluster.CauseScheduler, Message: "0/2 nodes are available: 2 node(s) had no " +
 				"free ring."}}}}
 	s := snapshot()
-	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": setback}
+	s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": tries}
 	pod := func(name string, class *cluster.PodClass) *cluster.Pod {
 		return &cluster.Pod{UID: name, Namespace: "ns", Name: name, Owner: "web", Class: class}
 	}

@@ -262,7 +262,7 @@ func (w *world) runDaemons() {
 		if !n.Finalized || !n.Deleting.IsZero() {
 			continue
 		}
-		lands := landing(daemons, n)
+		lands := daemonsFor(daemons, n)
 		for _, d := range coming(lands, w.unlimited(n.Allocatable), w.meantFor(n)) {
 			if name := d.Name + "-" + n.Name; w.pods[name] == nil {
 				w.addPod(cluster.Pod{Name: name, Class: d.Class, Namespace: d.Namespace,

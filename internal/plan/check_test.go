@@ -85,9 +85,9 @@ func (x *scene) interrupt(deadline time.Duration) {
 	}
 }
 
-// inVain has the nodes that were made for the owner of the pod w be of no use to it, so that the next may be made in a
-// while.
-func (x *scene) inVain(next time.Duration) {
+// hasUnused has the nodes that were made for the owner of the pod w be of no use to it, so that the next may be made in
+// a while.
+func (x *scene) hasUnused(next time.Duration) {
 	x.s.WorkloadTries = map[string]*cluster.WorkloadTries{"web": {Owner: "web", FailedTries: 2,
 		NextTry: x.s.Now.Add(next),
 		Failures: []cluster.UnusedNode{{Cause: cluster.Cause{Kind: cluster.CauseScheduler},
@@ -171,9 +171,9 @@ func TestWhatStillHolds(t *testing.T) {
 		{"create: kube-scheduler has yet to look at the pod", create, func(x *scene) {
 			x.w.Unschedulable, x.w.SchedulerSeen = false, false
 		}, true},
-		{"create: the pod's nodes are in vain", create, func(x *scene) { x.inVain(time.Minute) }, false},
-		{"create: the pod's nodes are in vain, and it is time for another try", create, func(x *scene) {
-			x.inVain(0)
+		{"create: the pod's nodes are unused", create, func(x *scene) { x.hasUnused(time.Minute) }, false},
+		{"create: the pod's nodes are unused, and it is time for another try", create, func(x *scene) {
+			x.hasUnused(0)
 		}, true},
 		{"create for nobody", func(x *scene) command.Command {
 			return command.CreateClaim{Name: "new", Pool: "default", PoolUID: "pool", Generation: 3}

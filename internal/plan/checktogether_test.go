@@ -171,7 +171,7 @@ func TestReplacementThatNobodyWaitsFor(t *testing.T) {
 
 // Nodes that go together for each other's sake go all or none. One that is gone already keeps nobody; one that may not
 // go keeps all.
-func TestPartyOfWhichOneNodeStays(t *testing.T) {
+func TestDeparturesOfWhichOneNodeStays(t *testing.T) {
 	both := []string{"delete/c", "delete/d"}
 	for _, x := range []struct {
 		name   string
@@ -311,11 +311,11 @@ func TestRoomIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// Of an owner whose nodes are in vain one plan makes one more try, however many claims it asks for; another owner is
+// Of an owner whose nodes are unused one plan makes one more try, however many claims it asks for; another owner is
 // free.
 func TestOnePlanMakesOneTry(t *testing.T) {
 	x := newScene()
-	x.inVain(0)
+	x.hasUnused(0)
 	var list []command.Command
 	for _, uid := range []string{"w1", "w2", "z"} {
 		w := *x.w

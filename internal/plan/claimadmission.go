@@ -34,7 +34,7 @@ func heldPods(o *cluster.Overlay) map[string]schedule.PodHold {
 		if out == nil {
 			out = make(map[string]schedule.PodHold)
 		}
-		out[p.UID] = schedule.PodHold{Setback: b, Failure: f, TryUnderWay: b.MayTry(s.Now)}
+		out[p.UID] = schedule.PodHold{Tries: b, Failure: f, TryUnderWay: b.MayTry(s.Now)}
 	}
 	return out
 }
@@ -42,7 +42,7 @@ func heldPods(o *cluster.Overlay) map[string]schedule.PodHold {
 // sameHolds reports whether the same pods are held, for reasons that would be told in the same words.
 func sameHolds(a, b map[string]schedule.PodHold) bool {
 	return maps.EqualFunc(a, b, func(x, y schedule.PodHold) bool {
-		a, b := x.Setback, y.Setback
+		a, b := x.Tries, y.Tries
 		return a.FailedTries == b.FailedTries && a.NextTry.Equal(b.NextTry) && a.ComingClaims == b.ComingClaims &&
 			a.CountUnused() == b.CountUnused() &&
 			x.Failure.Claim == y.Failure.Claim && x.TryUnderWay == y.TryUnderWay

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// landing are the DaemonSets that want a pod on a node with such labels and taints.
-func landing(daemons []*cluster.Daemon, n *cluster.Node) []*cluster.Daemon {
+// daemonsFor are the DaemonSets that want a pod on a node with such labels and taints.
+func daemonsFor(daemons []*cluster.Daemon, n *cluster.Node) []*cluster.Daemon {
 	return slices.DeleteFunc(slices.Clone(daemons), func(d *cluster.Daemon) bool {
 		return !cluster.MayRunOn(d.Class, n.Labels, n.Taints)
 	})

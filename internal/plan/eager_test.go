@@ -9,7 +9,7 @@ import (
 // A plan is eager while something waits for what is happening already, and only then: whoever waits for a budget that
 // allows nothing waits for people.
 func TestEagerPlans(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	look := func(what string, want bool) {
 		t.Helper()
 		p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)

@@ -195,7 +195,7 @@ func rounds(w *world) int {
 // Within one plan the node that must be gone first comes first, then the one that is the nearest to being empty.
 func TestAllowanceEmptiesOneNodeAfterTheOther(t *testing.T) {
 	w := newWorld()
-	n := &narrator{t: t, w: w, policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: w, policy: defaultPolicy()}
 	for _, line := range []string{
 		"type big cpu=64 memory=64Gi price=1", "pool default", "node a pool=default type=big", "node b pool=default " +
 			"type=big", "node c pool=default type=big",

@@ -44,7 +44,7 @@ func TestNodesBeingFilledAreWaitedFor(t *testing.T) {
 		}, 1},
 	} {
 		w := newWorld()
-		n := &narrator{t: t, w: w, policy: defaultPolicy()}
+		n := &storyRunner{t: t, w: w, policy: defaultPolicy()}
 		for _, line := range []string{"type small cpu=4 memory=16Gi price=0.10 zones=a", "pool default",
 			"node one pool=default type=small zone=a"} {
 			n.tell(line)
@@ -119,7 +119,7 @@ func TestNodesOnTheirWayAreWaitedFor(t *testing.T) {
 		}, 5 * time.Second, 2},
 	} {
 		w := newWorld()
-		n := &narrator{t: t, w: w, policy: defaultPolicy()}
+		n := &storyRunner{t: t, w: w, policy: defaultPolicy()}
 		n.policy.Placement = c.mode
 		for _, line := range []string{"type small cpu=4 memory=16Gi price=0.10 zones=a", "pool default",
 			"node one pool=default type=small zone=a", "node two pool=default type=small zone=a"} {

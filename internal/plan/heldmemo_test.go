@@ -9,13 +9,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// holds says for whom no node is bought because nodes were in vain, and in which words that would be told.
+// holds says for whom no node is bought because nodes are unused, and in which words that would be told.
 func holds(p *plan.Plan) string {
 	text := ""
 	for i := range p.Placement.Unplaced {
 		u := &p.Placement.Unplaced[i]
-		if b := u.Held.Setback; b != nil {
-			text += fmt.Sprintf("%s: %d tries, next %s, %d coming, %d in vain, %s, trying %t\n", u.Pod.Name,
+		if b := u.Held.Tries; b != nil {
+			text += fmt.Sprintf("%s: %d tries, next %s, %d coming, %d unused, %s, trying %t\n", u.Pod.Name,
 				b.FailedTries, b.NextTry.Format(time.TimeOnly), b.ComingClaims, b.CountUnused(), u.Held.Failure.Claim,
 				u.Held.TryUnderWay)
 		}
@@ -23,7 +23,7 @@ func holds(p *plan.Plan) string {
 	return text
 }
 
-// Neither pods nor nodes have changed, but what is known of nodes in vain has: a plan that remembers the last one says
+// Neither pods nor nodes have changed, but what is known of unused nodes has: a plan that remembers the last one says
 // the same as one that does not.
 func TestHoldsAreTakenOverOnlyIfTheyAreTheSame(t *testing.T) {
 	for _, c := range []struct {
@@ -34,14 +34,14 @@ func TestHoldsAreTakenOverOnlyIfTheyAreTheSame(t *testing.T) {
 		{"another try has failed", func(_ *scene, b *cluster.WorkloadTries) { b.FailedTries = 3 }},
 		{"the next try is later", func(_ *scene, b *cluster.WorkloadTries) { b.NextTry = b.NextTry.Add(time.Minute) }},
 		{"a claim is coming", func(_ *scene, b *cluster.WorkloadTries) { b.ComingClaims = 1 }},
-		{"a node stands in vain", func(_ *scene, b *cluster.WorkloadTries) { b.UnusedClaims = []string{"v"} }},
+		{"a node is unused", func(_ *scene, b *cluster.WorkloadTries) { b.UnusedClaims = []string{"v"} }},
 		{"another node shows the cause", func(_ *scene, b *cluster.WorkloadTries) { b.Failures[0].Claim = "v" }},
 		{"it is time for a try", func(x *scene, b *cluster.WorkloadTries) { x.s.Now = b.NextTry }},
 		{"the nodes are of use", func(x *scene, _ *cluster.WorkloadTries) { x.s.WorkloadTries = nil }},
 	} {
 		look := func(change func(*scene, *cluster.WorkloadTries)) *cluster.Snapshot {
 			x := newScene()
-			x.inVain(time.Minute)
+			x.hasUnused(time.Minute)
 			x.s.DemandRev, x.s.SupplyRev = 7, 7
 			x.s.Nodes = x.s.Nodes[:1] // nowhere else to go
 			x.node.Allocatable = x.p.Class.Requests

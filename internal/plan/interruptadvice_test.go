@@ -15,7 +15,7 @@ import (
 
 // As long as nothing changes, pods are not placed again because some node is advised to go and held.
 func TestAdviceKeepsTheMemory(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=4 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small",
 		"pods web n=1 cpu=1 node=n1",
@@ -40,17 +40,17 @@ func TestAdviceKeepsTheMemory(t *testing.T) {
 	}
 }
 
-// counsel is a small cluster whose cloud advises to leave one node after the other.
-type counsel struct {
-	*narrator
+// adviceWorld is a small cluster whose cloud advises to leave one node after the other.
+type adviceWorld struct {
+	*storyRunner
 	chance *rand.Rand
 	before plan.Plan
 	late   int
 }
 
-// newCounsel draws nodes with pods, and how much may be bought beside them.
-func newCounsel(t *testing.T, seed int64) *counsel {
-	co := &counsel{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()},
+// newAdviceWorld draws nodes with pods, and how much may be bought beside them.
+func newAdviceWorld(t *testing.T, seed int64) *adviceWorld {
+	co := &adviceWorld{storyRunner: &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()},
 		chance: rand.New(rand.NewSource(seed))}
 	nodes := 2 + co.chance.Intn(3)
 	co.policy.Placement = []plan.PlacementMode{plan.PlaceByNomination, plan.PlaceByBinding,
@@ -72,7 +72,7 @@ func newCounsel(t *testing.T, seed int64) *counsel {
 }
 
 // happens is what people, the cloud and pods do between two plans.
-func (co *counsel) happens() {
+func (co *adviceWorld) happens() {
 	var c *cluster.Claim
 	if names := slices.Sorted(maps.Keys(co.w.nodes)); len(names) > 0 {
 		c = co.w.claimOf(names[co.chance.Intn(len(names))])
@@ -94,7 +94,7 @@ func (co *counsel) happens() {
 }
 
 // pass makes a plan, judges it and carries it out.
-func (co *counsel) pass() {
+func (co *adviceWorld) pass() {
 	s := co.w.snapshot(nil)
 	s.DemandRev, s.SupplyRev = s.Rev, s.Rev
 	for range 2 {
@@ -107,7 +107,7 @@ func (co *counsel) pass() {
 }
 
 // judge: nobody is sent to a node that is fenced, and nothing is bought for who has room on one that stays open.
-func (co *counsel) judge(p *plan.Plan) {
+func (co *adviceWorld) judge(p *plan.Plan) {
 	fenced := make(map[string]bool)
 	for _, c := range p.Commands {
 		if f, ok := c.(command.Fence); ok {
@@ -134,7 +134,7 @@ func (co *counsel) judge(p *plan.Plan) {
 }
 
 // judgePurchase looks for room on nodes that the cloud only advises to leave and that nobody closes.
-func (co *counsel) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*cluster.Pod) {
+func (co *adviceWorld) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*cluster.Pod) {
 	for name, n := range co.w.nodes {
 		c := co.w.claimOf(name)
 		if c == nil || !c.IsAdvisedToGo() || !c.Deleting.IsZero() || fenced[name] || len(n.Taints) > 0 ||
@@ -166,7 +166,7 @@ func (co *counsel) judgePurchase(p *plan.Plan, fenced map[string]bool, pods []*c
 func TestAdviceStorm(t *testing.T) {
 	for seed := range int64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			co := newCounsel(t, seed)
+			co := newAdviceWorld(t, seed)
 			for range 40 {
 				co.happens()
 				co.pass()

@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// storm is a small cluster whose nodes are taken away one after the other.
-type storm struct {
-	*narrator
+// interruptionWorld is a small cluster whose nodes are taken away one after the other.
+type interruptionWorld struct {
+	*storyRunner
 	chance *rand.Rand
 	// asked is for how many pods of interrupted nodes places have been asked, due how many there were.
 	asked, due int
@@ -26,9 +26,9 @@ type storm struct {
 	late   int
 }
 
-// newStorm draws nodes with pods, some of which must not be disturbed.
-func newStorm(t *testing.T, seed int64) *storm {
-	st := &storm{narrator: &narrator{t: t, w: newWorld(), policy: defaultPolicy()},
+// newInterruptionWorld draws nodes with pods, some of which must not be disturbed.
+func newInterruptionWorld(t *testing.T, seed int64) *interruptionWorld {
+	st := &interruptionWorld{storyRunner: &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()},
 		chance: rand.New(rand.NewSource(seed)), counted: make(map[string]bool)}
 	st.say("type small cpu=2 memory=8Gi price=0.10 spot=0.04", "type large cpu=8 memory=32Gi price=0.40 spot=0.15",
 		"pool default budget=1 after=1s")
@@ -51,7 +51,7 @@ func newStorm(t *testing.T, seed int64) *storm {
 }
 
 // strike interrupts a node that is not interrupted yet.
-func (st *storm) strike() {
+func (st *interruptionWorld) strike() {
 	for _, name := range slices.Sorted(maps.Keys(st.w.nodes)) {
 		if c := st.w.claimOf(name); c != nil && !c.IsInterrupted() && c.Deleting.IsZero() && st.chance.Intn(3) == 0 {
 			c.Interruption = cluster.Interruption{Kind: "SpotInterruption", Deadline: st.w.now.Add(2 * time.Minute)}
@@ -64,7 +64,7 @@ func (st *storm) strike() {
 }
 
 // pass makes a plan, judges it and carries it out. The cloud keeps its word: what it takes away is gone at its time.
-func (st *storm) pass() {
+func (st *interruptionWorld) pass() {
 	for _, name := range slices.Sorted(maps.Keys(st.w.nodes)) {
 		c := st.w.claimOf(name)
 		if c == nil || !c.IsInterrupted() {
@@ -102,7 +102,7 @@ func (st *storm) pass() {
 }
 
 // remember compares plans that know the last one with such that don't, now and after times in which nothing happens.
-func (st *storm) remember() {
+func (st *interruptionWorld) remember() {
 	s := st.w.snapshot(nil)
 	s.DemandRev, s.SupplyRev = s.Rev, s.Rev
 	for range 2 {
@@ -112,14 +112,14 @@ func (st *storm) remember() {
 }
 
 // arrive has pods come, one by one or with more to follow: these are counted first.
-func (st *storm) arrive() {
+func (st *interruptionWorld) arrive() {
 	st.late++
 	st.due++ // it may get the place of one who waits for it
 	st.say(fmt.Sprintf("pods late%d n=1 desired=%d cpu=%dm", st.late, 1+st.chance.Intn(2), 100*(1+st.chance.Intn(15))))
 }
 
 // podsOf are the pods of a node that will need another place.
-func (st *storm) podsOf(node string) []*cluster.Pod {
+func (st *interruptionWorld) podsOf(node string) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, name := range slices.Sorted(maps.Keys(st.w.pods)) {
 		if p := st.w.pods[name]; p.Node == node && p.IsReschedulable() {
@@ -130,7 +130,7 @@ func (st *storm) podsOf(node string) []*cluster.Pod {
 }
 
 // judge: as long as there is time a node goes only if its pods have room on others that are up.
-func (st *storm) judge(c command.DeleteClaim) {
+func (st *interruptionWorld) judge(c command.DeleteClaim) {
 	claim := st.w.claims[c.Claim]
 	if c.Reason != command.Interrupted || !st.w.now.Before(claim.Interruption.Deadline.Add(-45*time.Second)) {
 		return
@@ -179,7 +179,7 @@ func fits(pods []*cluster.Pod, rooms []resource.Vector) bool {
 func TestInterruptionStorm(t *testing.T) {
 	for seed := range int64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			st := newStorm(t, seed)
+			st := newInterruptionWorld(t, seed)
 			st.w.silent = st.chance.Intn(4) == 0 // machines come late, or not at all
 			for range 30 {
 				if st.chance.Intn(4) == 0 {

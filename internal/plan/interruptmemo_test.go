@@ -16,7 +16,7 @@ func later(s *cluster.Snapshot, by time.Duration) *cluster.Snapshot {
 }
 
 // sameWithMemory makes two plans, one of which knows the last, and fails unless they are equal.
-func (n *narrator) sameWithMemory(s *cluster.Snapshot, before *plan.Plan) plan.Plan {
+func (n *storyRunner) sameWithMemory(s *cluster.Snapshot, before *plan.Plan) plan.Plan {
 	n.t.Helper()
 	with, without := plan.Make(s, n.policy, before, nil), plan.Make(s, n.policy, nil, nil)
 	if a, b := n.w.printPlan(with, true), n.w.printPlan(without, true); a != b {
@@ -28,7 +28,7 @@ func (n *narrator) sameWithMemory(s *cluster.Snapshot, before *plan.Plan) plan.P
 // While pods are counted nobody knows where they go. Once that is known the places of an interrupted node's pods are
 // looked for again, although nothing has happened: a pod that came may have taken the room.
 func TestAnInterruptionAsksAgainWhenPodsAreCounted(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "pool default", "node n1 pool=default type=small",
 		"node n2 pool=default type=small",
@@ -51,7 +51,7 @@ func TestAnInterruptionAsksAgainWhenPodsAreCounted(t *testing.T) {
 
 // A pod that must not be disturbed needs a place only when the deadline comes near: by time alone.
 func TestAnInterruptionAsksAgainWhenADeadlineComesNear(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "pool default after=1h", "node n1 pool=default type=small",
 		"pods keep n=1 cpu=1500m node=n1 grace=30s do-not-disrupt", "tick 1h", "settle",

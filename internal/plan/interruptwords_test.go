@@ -6,7 +6,7 @@ import (
 
 // interruptHappens: interrupt NODE KIND [in=FOR] [force] (the cloud takes its instance away), spare NODE (it does not
 // after all).
-func (n *narrator) interruptHappens(words []string) bool {
+func (n *storyRunner) interruptHappens(words []string) bool {
 	switch words[0] {
 	case "interrupt":
 		i := cluster.Interruption{Kind: words[2]}

@@ -13,7 +13,7 @@ import (
 // A NodeClass that nobody has judged yet makes its pool neither ready nor wrong, and is looked at again when its time
 // is up.
 func TestAClassThatIsNotJudgedYet(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.say("type small cpu=2 memory=8Gi price=0.10", "pool default")
 	var broken []cluster.Problem
 	until := n.w.now.Add(time.Second)

@@ -17,7 +17,7 @@ import (
 // life is what the stories of a node's life and end add to a world: the cloud's machines, budgets of pods and volumes.
 type life struct {
 	instances map[string]*cluster.Instance // by provider id: what the cloud really runs
-	census    *cluster.Inventory           // what it has last said
+	inventory *cluster.Inventory           // what it has last said
 	guards    map[string]*cluster.PDB
 	attached  map[string][]string
 	expire    map[string]cluster.NillableDuration // by pool
@@ -42,9 +42,9 @@ func newLife() life {
 
 // addLife puts it into a snapshot.
 func (w *world) addLife(s *cluster.Snapshot) {
-	s.Inventory, s.SchedulerActivity, s.EndOrphans, s.Cluster = w.census, w.stir, w.said, "cluster-uid"
+	s.Inventory, s.SchedulerActivity, s.EndOrphans, s.Cluster = w.inventory, w.stir, w.said, "cluster-uid"
 	s.ClaimLostAt, s.OrphansEnded = w.lost, maps.Clone(w.ended)
-	s.WorkloadTries = w.setbacksNow()
+	s.WorkloadTries = w.unusedNow()
 	s.Attached = make(map[string][]string)
 	for node, handles := range w.attached {
 		s.Attached[node] = slices.Clone(handles)
@@ -93,11 +93,11 @@ func (w *world) endInstance(c command.Terminate) {
 	}
 }
 
-// takeCensus has the cloud say what it runs.
-func (w *world) takeCensus() {
-	w.census = &cluster.Inventory{At: w.now}
+// countPods has the cloud say what it runs.
+func (w *world) countPods() {
+	w.inventory = &cluster.Inventory{At: w.now}
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		w.census.Instances = append(w.census.Instances, *w.instances[id])
+		w.inventory.Instances = append(w.inventory.Instances, *w.instances[id])
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *world) noteLines(p *plan.Plan, asked bool) string {
 }
 
 // poolLifeWord: launch=, registration=, initialization= (timeouts of its own), expire=, held=FOR, trial, let-go.
-func (n *narrator) poolLifeWord(p *cluster.Pool, key, value string) bool {
+func (n *storyRunner) poolLifeWord(p *cluster.Pool, key, value string) bool {
 	switch key {
 	case "launch":
 		p.Timeouts.Launch = n.duration(value)
@@ -228,7 +228,7 @@ func (n *narrator) poolLifeWord(p *cluster.Pool, key, value string) bool {
 }
 
 // podLifeWord: ready, starting (it has not begun), until=FOR (do-not-disrupt that ends).
-func (n *narrator) podLifeWord(p *cluster.Pod, key, value string) bool {
+func (n *storyRunner) podLifeWord(p *cluster.Pod, key, value string) bool {
 	switch key {
 	case "ready":
 		p.Ready, p.Started = true, n.w.now
@@ -243,12 +243,12 @@ func (n *narrator) podLifeWord(p *cluster.Pod, key, value string) bool {
 }
 
 // lifeHappens is what else others do: see the cases.
-func (n *narrator) lifeHappens(verb string, words []string) bool {
+func (n *storyRunner) lifeHappens(verb string, words []string) bool {
 	w, arg := n.w, words[len(words)-1]
 	real := w.realName(arg)
 	switch verb {
 	case "cloud census":
-		w.takeCensus()
+		w.countPods()
 	case "confirm orphans": // somebody annotates kube-system
 		w.said = w.now
 	case "nameless instance": // nameless instance NODE: nothing on it tells this cluster from a namesake
@@ -299,8 +299,8 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 			n.addGuard(words[1:])
 		case "deadline": // deadline NODE FOR: an annotation that somebody wrote
 			w.claims[w.realName(words[1])].Deadline = w.now.Add(n.duration(words[2]))
-		case "setback":
-			n.setback(words[1], words[2:])
+		case "unused":
+			n.unusedNodes(words[1], words[2:])
 		case "claim":
 			n.addClaim(words[1], words[2:])
 		default:
@@ -311,7 +311,7 @@ func (n *narrator) lifeHappens(verb string, words []string) bool {
 }
 
 // addGuard: guard NAME app=web wanted=2 expected=3 [frees-unhealthy] is a budget that wants so many pods ready.
-func (n *narrator) addGuard(words []string) {
+func (n *storyRunner) addGuard(words []string) {
 	g := &cluster.PDB{Namespace: "default", Name: words[0], Selector: cluster.Selector{Namespaces: []string{"default"}}}
 	for _, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
@@ -334,7 +334,7 @@ func (n *narrator) addGuard(words []string) {
 }
 
 // addClaim: claim NAME type=small [invalid] [grace=5m] [expire=1h] is a NodeClaim that a person wrote.
-func (n *narrator) addClaim(name string, words []string) {
+func (n *storyRunner) addClaim(name string, words []string) {
 	c := &cluster.Claim{Name: name, UID: "uid-" + name, Created: n.w.now}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")

@@ -177,7 +177,7 @@ func TestWhatIsOnlyTold(t *testing.T) {
 		{"the pool only wants to be told", "pool default dry-run=true", 1, 1},
 		{"a pod must not be disturbed", "protect n1", 0, 1},
 	} {
-		n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+		n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 		n.say("type small cpu=2 memory=8Gi price=0.10", "type large cpu=8 memory=32Gi price=0.40",
 			"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",
 			"pods web n=1 cpu=1 node=n1", "tick 1h", "settle",

@@ -26,7 +26,7 @@ func begins(p plan.Plan) string {
 // When plans fail whatever is left out, NodeClaims take their next step and an interrupted node is replaced. Nothing
 // else begins: no pod gets a new node.
 func TestBarePlan(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.say("type small cpu=4 memory=8Gi price=0.10", "pool default after=0s",
 		"node taken pool=default type=small", "pods old n=1 cpu=3 node=taken",
 		"node leaving pool=default type=small", "pods last n=1 cpu=3 node=leaving", "tick 10m", "settle",

@@ -153,9 +153,9 @@ var trouble = map[string]func(t *rapid.T, w *world, node string){
 			w.pools[c.Pool].Template.StartupTaints = []cluster.Taint{{Key: "agent", Effect: cluster.NoSchedule}}
 		}
 	},
-	"delete node":  func(_ *rapid.T, w *world, node string) { mayhem["delete node"](w, node) },
-	"delete claim": func(_ *rapid.T, w *world, node string) { mayhem["delete claim"](w, node) },
-	"end instance": func(_ *rapid.T, w *world, node string) { mayhem["end instance"](w, node) },
+	"delete node":  func(_ *rapid.T, w *world, node string) { disturbances["delete node"](w, node) },
+	"delete claim": func(_ *rapid.T, w *world, node string) { disturbances["delete claim"](w, node) },
+	"end instance": func(_ *rapid.T, w *world, node string) { disturbances["end instance"](w, node) },
 	"taint off": func(_ *rapid.T, w *world, node string) {
 		if n := w.nodes[node]; n != nil {
 			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
@@ -183,7 +183,7 @@ var harmless = []string{"nothing", "protected pod", "budget closes", "budget ope
 // Whatever happens in the middle of moves: budgets are kept, no pod is evicted that has nowhere to go or does not want
 // to, every fence ends in a deletion or is taken down in time, no node is fenced and opened again and again, and what
 // is done to save money never ends with a dearer cluster.
-func TestMovesUnderMayhem(t *testing.T) {
+func TestMovesUnderDisturbances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := slices.Sorted(maps.Keys(trouble))
 		if rapid.Bool().Draw(t, "harmless") {
@@ -195,7 +195,7 @@ func TestMovesUnderMayhem(t *testing.T) {
 }
 
 // Likewise where much can be saved, by moves of several nodes at a time, and where nothing happens that has its price.
-func TestSavingsUnderMayhem(t *testing.T) {
+func TestSavingsUnderDisturbances(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &mover{t: rt, w: drawWasteful(t, rt), since: make(map[string]time.Time)}
 		m.play(harmless, func() *disrupt.Proposal {
@@ -210,7 +210,7 @@ func TestSavingsUnderMayhem(t *testing.T) {
 
 // drawWasteful is a cluster of nodes that are larger than their pods need.
 func drawWasteful(t *testing.T, rt *rapid.T) *world {
-	n := &narrator{t: t, w: newWorld(), policy: movePolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: movePolicy()}
 	sizes := []string{"small", "medium", "large", "huge"}
 	for i, name := range sizes { // the larger, the cheaper for what it holds
 		n.tell(fmt.Sprintf("type %s cpu=%d memory=%dGi price=%.3f zones=a", name, 2<<i, 8<<i,
@@ -363,8 +363,8 @@ func (m *mover) pass(found *disrupt.Proposal) {
 	w.act(p, -1)
 	w.now = w.now.Add(5 * time.Second)
 	w.reap()
-	if w.census == nil || w.now.Sub(w.census.At) > 10*time.Second {
-		w.takeCensus()
+	if w.inventory == nil || w.now.Sub(w.inventory.At) > 10*time.Second {
+		w.countPods()
 	}
 	w.rev++
 }

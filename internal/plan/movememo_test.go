@@ -7,8 +7,8 @@ import (
 )
 
 // waitingMove is a move that waits for its replacement, one snapshot after the other.
-func waitingMove(t *testing.T) *narrator {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+func waitingMove(t *testing.T) *storyRunner {
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "type large cpu=8 memory=32Gi price=0.40",
 		"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",

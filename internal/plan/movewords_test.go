@@ -15,7 +15,7 @@ import (
 
 // poolMoveWord: policy=NAME, hash=TEXT (of its template; hash-version= how it was computed), dry-run=true,
 // canary=WATCH, soft=FOR (soft expiry), registering=STATUS.
-func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
+func (n *storyRunner) poolMoveWord(p *cluster.Pool, key, value string) bool {
 	switch key {
 	case "policy":
 		p.Policy = cluster.Policy(value)
@@ -44,7 +44,7 @@ func (n *narrator) poolMoveWord(p *cluster.Pool, key, value string) bool {
 // moveHappens: propose NODE... (a search has found that these can go together), search, drifts NODE WORD, unhashed
 // NODE, undrifts NODE, age NODE FOR, up NODE FOR (since it was initialized), protect NODE (its pods), unprotect NODE;
 // and what plannerFails knows.
-func (n *narrator) moveHappens(words []string) bool {
+func (n *storyRunner) moveHappens(words []string) bool {
 	w := n.w
 	switch words[0] {
 	case "propose":
@@ -85,7 +85,7 @@ func (n *narrator) moveHappens(words []string) bool {
 
 // plannerFails: fails pods NAME (the planner fails on their class and leaves it out), fails node NODE, fails part WORD,
 // mended.
-func (n *narrator) plannerFails(words []string) {
+func (n *storyRunner) plannerFails(words []string) {
 	if words[0] == "mended" {
 		n.w.failed = cluster.Quarantine{}
 		return
@@ -106,7 +106,7 @@ func (n *narrator) plannerFails(words []string) {
 }
 
 // propose has a search find a move of the nodes.
-func (n *narrator) propose(names []string) {
+func (n *storyRunner) propose(names []string) {
 	m := disrupt.Move{Reason: command.Underutilized}
 	for _, name := range names {
 		m.Claims = append(m.Claims, n.w.realName(name))

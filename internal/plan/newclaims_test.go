@@ -34,7 +34,7 @@ func TestNamesOfClaimsDependOnWhichPods(t *testing.T) {
 func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
 	for cause, want := range map[string]cluster.DriftReplacement{"drifts n1 AMIDrift": {PoolGeneration: 4,
 		ClassGeneration: 7}, "propose n1": {}} {
-		n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+		n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 		n.say("type small cpu=2 memory=8Gi price=0.10", "type large cpu=2 memory=32Gi price=0.40",
 			"pool default policy=WhenEmptyOrUnderutilized after=0s", "node n1 pool=default type=large",
 			"pods web n=1 cpu=1 node=n1", "tick 1h", "settle")
@@ -55,17 +55,17 @@ func TestReplacementsOfDriftedNodesSaySo(t *testing.T) {
 // Of pods whose nodes were of no use one node finds out whether the next is, also where the pods are of several classes
 // that need a node each.
 func TestOneNodeTriesForAllClassesOfAnOwner(t *testing.T) {
-	for vain, want := range map[bool]int{true: 1, false: 2} {
+	for unused, want := range map[bool]int{true: 1, false: 2} {
 		x := newScene()
 		x.s.Nodes, x.s.Claims, x.s.Pods = nil, nil, nil
 		a, b := x.pending("a", anywhere("a", 3000), nil), x.pending("b", anywhere("b", 2500), nil)
-		if vain {
-			x.inVain(0)
+		if unused {
+			x.hasUnused(0)
 			x.s.WorkloadTries["web"].Failures[0].Classes = []*cluster.PodClass{a.Class, b.Class}
 		}
 		p := plan.Make(x.s.Seal(), defaultPolicy(), nil, nil)
 		if got := len(creates(&p)); got != want {
-			t.Errorf("the nodes of the owner were of no use: %t, %d nodes are made, want %d", vain, got, want)
+			t.Errorf("the nodes of the owner were of no use: %t, %d nodes are made, want %d", unused, got, want)
 		}
 	}
 }

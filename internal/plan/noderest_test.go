@@ -22,18 +22,18 @@ var unruledClusters = flag.Int("unruled", 20, "how many clusters to let settle u
 // unruled is a cluster in which pods go where a scheduler like kube-scheduler likes, which is not where they were
 // planned to go: to the emptiest node that takes them. Nothing bounds how often they are evicted.
 type unruled struct {
-	*narrator
+	*storyRunner
 	search    time.Time // when cheaper nodes are looked for again
 	moves     int
 	evictions int
 }
 
 func newUnruled(t *testing.T) *unruled {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.policy.Placement = plan.PlaceByNomination
 	n.policy.Disrupt = disrupt.Settings{MinSaving: 0.05, MinSavingPerPod: 0.0001, ReplacementTimeout: 10 * time.Minute,
 		BalancedK: 2}
-	return &unruled{narrator: n}
+	return &unruled{storyRunner: n}
 }
 
 // spread binds the pods that wait, each to the emptiest node that takes it.
@@ -110,8 +110,8 @@ func (u *unruled) step() (idle bool) {
 		w.now = w.now.Add(time.Minute)
 	}
 	w.reap()
-	if w.census == nil || w.now.Sub(w.census.At) > 10*time.Second {
-		w.takeCensus()
+	if w.inventory == nil || w.now.Sub(w.inventory.At) > 10*time.Second {
+		w.countPods()
 	}
 	return idle
 }

@@ -22,14 +22,14 @@ func TestWhoIsGuidedFindsRoom(t *testing.T) {
 	nominated, silent, lost := 0, 0, 0
 	for seed := range int64(300) {
 		chance := rand.New(rand.NewSource(seed))
-		n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+		n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 		n.policy.Placement = plan.PlaceByNomination
 		mixed := false
 		for _, line := range drawBatch(chance) {
 			n.tell(line)
 			mixed = mixed || strings.Contains(line, "priority")
 		}
-		l := &lottery{w: n.w, chance: chance, told: map[string]bool{}}
+		l := &randomCluster{w: n.w, chance: chance, told: map[string]bool{}}
 		planned := l.play(n.policy, mixed)
 		for _, name := range sortedPods(n.w) {
 			p := n.w.pods[name]
@@ -53,8 +53,8 @@ func TestWhoIsGuidedFindsRoom(t *testing.T) {
 	}
 }
 
-// lottery is a cluster whose kubelets come up, and whose kube-scheduler takes pods, as chance will have it.
-type lottery struct {
+// randomCluster is a cluster whose kubelets come up, and whose kube-scheduler takes pods, as chance will have it.
+type randomCluster struct {
 	w      *world
 	chance *rand.Rand
 	told   map[string]bool
@@ -63,7 +63,7 @@ type lottery struct {
 
 // play lets the pods get to their nodes and returns how many nodes were planned at first. Pods of different importance
 // must find all nodes open at once, or the more important take the room of others.
-func (l *lottery) play(policy plan.Policy, together bool) (planned int) {
+func (l *randomCluster) play(policy plan.Policy, together bool) (planned int) {
 	for round := range 2000 {
 		before := l.openNodes()
 		p := plan.Make(l.w.snapshot(nil), policy, nil, nil)
@@ -93,7 +93,7 @@ func (l *lottery) play(policy plan.Policy, together bool) (planned int) {
 }
 
 // warm lets some of the kubelets come up.
-func (l *lottery) warm(together bool) {
+func (l *randomCluster) warm(together bool) {
 	if together && len(l.w.nodes) < len(l.w.claims) {
 		return
 	}
@@ -108,7 +108,7 @@ func (l *lottery) warm(together bool) {
 }
 
 // openNodes says which nodes are there and what closes them.
-func (l *lottery) openNodes() string {
+func (l *randomCluster) openNodes() string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(l.w.nodes)) {
 		out = append(out, fmt.Sprint(name, l.w.nodes[name].Taints))
@@ -149,7 +149,7 @@ func sortedPods(w *world) []string {
 // schedule is a kube-scheduler without taste: it takes the pods as they come and any node that lets one in, but keeps
 // the room of those who were nominated for a node and are as important. Whoever finds no place loses his nomination,
 // which is reason to try the others again.
-func (l *lottery) schedule() {
+func (l *randomCluster) schedule() {
 	for again := true; again; {
 		again = false
 		pods := sortedPods(l.w)
@@ -198,7 +198,7 @@ func (w *world) lets(p *cluster.Pod, n *cluster.Node) bool {
 
 // TestGuidanceIsBounded holds guidance to one node at a time and to so many requests.
 func TestGuidanceIsBounded(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.policy.Placement = plan.PlaceByNomination
 	for _, line := range []string{"type big cpu=128 memory=512Gi price=6 zones=a", "pool default",
 		"pods fat n=4 cpu=20", "pods thin n=400 cpu=1"} {

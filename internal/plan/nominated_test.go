@@ -285,7 +285,7 @@ func TestWhoIsToldWhileMoreAreAwaited(t *testing.T) {
 
 // Of pods that are alike each keeps the node that it has been told, as long as one of them is to go there; the others
 // share what is left.
-func TestTwinsKeepTheirNodes(t *testing.T) {
+func TestInterchangeablePodsKeepTheirNodes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(x *scene, a, b, c *cluster.Pod)
@@ -333,7 +333,7 @@ func TestTwinsKeepTheirNodes(t *testing.T) {
 }
 
 // Where several pods have a place on a node, each place is given away once.
-func TestTwinsShareWhatIsLeft(t *testing.T) {
+func TestInterchangeablePodsShareWhatIsLeft(t *testing.T) {
 	x := closedNodes(3, 0, false)
 	for i := range x.s.Nodes {
 		x.claim, x.node = x.s.Claims[i], x.s.Nodes[i]

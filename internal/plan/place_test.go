@@ -19,7 +19,7 @@ func (w *world) bindPod(p *cluster.Pod, node string) {
 // placePolicy: placement=nominate|bind|event, static-capacity, repair=PERCENT (nodes that are not Ready for a
 // minute, or whose KernelReady or DiskReady is False for ten seconds), repair-grace=30s (how long pods have if it is
 // KernelReady; the policy of DiskReady says nothing about that).
-func (n *narrator) placePolicy(word string) bool {
+func (n *storyRunner) placePolicy(word string) bool {
 	key, value, _ := strings.Cut(word, "=")
 	switch key {
 	case "placement":
@@ -65,7 +65,7 @@ func (w *world) stirUp() {
 }
 
 // healthHappens: ails NODE Ready=False, heals NODE, marks NODE do-not-repair, warms NODE (its kubelet is up).
-func (n *narrator) healthHappens(words []string) bool {
+func (n *storyRunner) healthHappens(words []string) bool {
 	node := n.w.nodes[n.w.realName(words[1])]
 	switch words[0] {
 	case "ails":

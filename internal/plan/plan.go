@@ -394,7 +394,7 @@ func (p *Plan) dropBusy(s *cluster.Snapshot) {
 	p.correctMoves()
 }
 
-// podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are in vain don't ask
+// podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are unused don't ask
 // for these to go: when they go is a matter of the next try.
 func podDemand(s *cluster.Snapshot, placement *schedule.Placement) disrupt.PodDemand {
 	out := disrupt.PodDemand{Hosts: make(map[string]bool), LimitedPools: make(map[string]bool)}

@@ -23,8 +23,8 @@ func (x *scene) status(t *testing.T) *cluster.PoolStatus {
 	return nil
 }
 
-// vain has nodes of the pool be of no use to a workload.
-func (x *scene) vain(pool string, owners ...string) {
+// unusedNodes has nodes of the pool be of no use to a workload.
+func (x *scene) unusedNodes(pool string, owners ...string) {
 	x.s.WorkloadTries = make(map[string]*cluster.WorkloadTries)
 	for _, o := range owners {
 		x.s.WorkloadTries[o] = &cluster.WorkloadTries{Owner: o, Kind: "Deployment", Name: "shop/" + o, FailedTries: 2,
@@ -105,17 +105,17 @@ func TestWhatAPoolTells(t *testing.T) {
 		}, cluster.CanLaunch, cluster.True, "CanLaunch", "spec.weight: is it?"},
 		{"nodes are of use", func(*scene) {}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes of another pool are not", func(x *scene) {
-			x.vain("other", "a")
+			x.unusedNodes("other", "a")
 		}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes were not of use", func(x *scene) {
-			x.vain("default", "a")
+			x.unusedNodes("default", "a")
 			x.s.WorkloadTries["a"].RunsAgain = true
 		}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes are of no use", func(x *scene) {
-			x.vain("default", "a")
+			x.unusedNodes("default", "a")
 		}, cluster.NodesUsable, cluster.False, "MadeInVain", inVain + cordoned("a")},
 		{"nodes are of no use to three", func(x *scene) {
-			x.vain("default", "a", "b", "c")
+			x.unusedNodes("default", "a", "b", "c")
 		}, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c")},
 		{"the nodes of a static pool end too soon", func(x *scene) {
@@ -127,7 +127,7 @@ func TestWhatAPoolTells(t *testing.T) {
 			x.pool.LostSlots = []cluster.LostSlot{{Tries: 2, EndedBy: "an agent"}}
 		}, cluster.NodesUsable, cluster.True, "NodesUsable", ""},
 		{"nodes are of no use to four", func(x *scene) {
-			x.vain("default", "a", "b", "c", "d")
+			x.unusedNodes("default", "a", "b", "c", "d")
 		}, cluster.NodesUsable, cluster.False, "MadeInVain",
 			inVain + cordoned("a") + "; " + cordoned("b") + "; " + cordoned("c") + "; and 1 more workloads"},
 	} {

@@ -69,7 +69,7 @@ func (w *world) printCreates(out *strings.Builder, p *plan.Plan) {
 		}
 	}
 	for _, create := range inOrder(p) {
-		name, text := w.christen(create.Name, create.Pool), describeClaim(&create)
+		name, text := w.nameClaim(create.Name, create.Pool), describeClaim(&create)
 		if text != last {
 			flush()
 			first, last = name, text

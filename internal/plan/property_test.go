@@ -49,7 +49,7 @@ func futures(catalog *cluster.Catalog, c *command.CreateClaim) []future {
 
 // daemonsOn is what DaemonSets take of a node with the labels, taints and room that the pods are meant for.
 func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resource.Vector {
-	lands := landing(s.Daemons, &on)
+	lands := daemonsFor(s.Daemons, &on)
 	var sum resource.Vector
 	for _, d := range coming(lands, on.Allocatable, pods) {
 		sum = sum.Add(d.Class.Requests)
@@ -313,7 +313,7 @@ func TestPlansComeToRest(t *testing.T) {
 			s := w.snapshot(nil)
 			p := plan.Make(s, defaultPolicy(), nil, nil)
 			if round == 0 {
-				story = append(story, w.tale(&p))
+				story = append(story, w.describe(&p))
 			}
 			story = append(story, w.printPlan(p, false))
 			if !p.WakeAt.IsZero() && !p.WakeAt.After(p.Now) {
@@ -361,10 +361,10 @@ func TestCrashGivesTheSameNodes(t *testing.T) {
 			w.act(plan.Make(w.snapshot(nil), defaultPolicy(), nil, nil), -1)
 		}
 		if len(w.claims) > want && len(p.Placement.Unplaced) == 0 {
-			t.Fatalf("%d claims instead of %d\n%s", len(w.claims), want, w.tale(&p))
+			t.Fatalf("%d claims instead of %d\n%s", len(w.claims), want, w.describe(&p))
 		}
 		if waiting := len(w.snapshot(nil).Pending()); waiting > len(p.Placement.Unplaced) {
-			t.Fatalf("%d pods wait instead of %d\n%s", waiting, len(p.Placement.Unplaced), w.tale(&p))
+			t.Fatalf("%d pods wait instead of %d\n%s", waiting, len(p.Placement.Unplaced), w.describe(&p))
 		}
 	})
 }

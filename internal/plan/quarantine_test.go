@@ -78,7 +78,7 @@ func TestQuarantinedPodsAreAsIfTheyWereNotThere(t *testing.T) {
 
 // A part that is left out is left out, and the others are there.
 func TestPartsCanBeLeftOut(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	n.say("type small cpu=2 memory=8Gi price=0.10", "pool default after=0s", "node idle pool=default type=small",
 		"pods web cpu=2", "tick 10m")
 	whole := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)

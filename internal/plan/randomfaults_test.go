@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
-// mayhem is what people and clouds do to a cluster behind our back. Each takes one of the nodes that were there in the
-// beginning, and does nothing where there is nothing left to do it to.
-var mayhem = map[string]func(w *world, name string){
+// disturbances is what people and clouds do to a cluster behind our back. Each takes one of the nodes that were there
+// in the beginning, and does nothing where there is nothing left to do it to.
+var disturbances = map[string]func(w *world, name string){
 	"delete node": func(w *world, name string) {
 		if w.nodes[name] != nil && w.nodes[name].Deleting.IsZero() {
 			w.deleteNode(name)
@@ -56,8 +56,8 @@ var mayhem = map[string]func(w *world, name string){
 
 // Whoever deletes the node, the claim, the pool or the instance, in any order and by whatever force, everything else
 // goes too: in the end every instance has a claim and a node, and the other way round.
-func TestMayhemEndsInACleanState(t *testing.T) {
-	kinds := slices.Sorted(maps.Keys(mayhem))
+func TestDisturbancesEndInACleanState(t *testing.T) {
+	kinds := slices.Sorted(maps.Keys(disturbances))
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
 		for name, c := range w.claims {
@@ -72,7 +72,7 @@ func TestMayhemEndsInACleanState(t *testing.T) {
 			}
 			kind, name := rapid.SampledFrom(kinds).Draw(t, "blow"), rapid.SampledFrom(victims).Draw(t, "victim")
 			story = append(story, kind+" "+name+"\n")
-			mayhem[kind](w, name)
+			disturbances[kind](w, name)
 			for range rapid.IntRange(0, 4).Draw(t, "rounds between") {
 				story = append(story, w.passTime())
 			}
@@ -93,8 +93,8 @@ func (w *world) passTime() string {
 	w.act(p, -1)
 	w.now = w.now.Add(5 * time.Second)
 	w.reap()
-	if w.census == nil || w.now.Sub(w.census.At) > 10*time.Second {
-		w.takeCensus()
+	if w.inventory == nil || w.now.Sub(w.inventory.At) > 10*time.Second {
+		w.countPods()
 	}
 	w.rev++
 	return nominated

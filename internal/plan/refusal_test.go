@@ -50,7 +50,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 					class.Terms = []require.Set{term}
 					if hosts := hostTypes(s, pool, used[pool.Name], &class); len(hosts) >= max(minTypes(pool), 1) {
 						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, u.String(), hosts,
-							w.tale(&p))
+							w.describe(&p))
 					}
 				}
 			}

@@ -24,10 +24,10 @@ func TestRulesHold(t *testing.T) {
 		for i := range int64(3) {
 			st, no := played(s, &p, seed+i)
 			if no != "" {
-				t.Fatalf("kube-scheduler refuses %s\n%s", no, w.tale(&p))
+				t.Fatalf("kube-scheduler refuses %s\n%s", no, w.describe(&p))
 			}
 			if no := st.settled(); no != "" {
-				t.Fatalf("at the end %s\n%s", no, w.tale(&p))
+				t.Fatalf("at the end %s\n%s", no, w.describe(&p))
 			}
 		}
 	})
@@ -61,7 +61,7 @@ func TestNobodyIsForgotten(t *testing.T) {
 					helped[u.Pod.Name]++
 					if helped[u.Pod.Name] == plays {
 						t.Fatalf("%s is refused (%s), but %s would take it\n%s", u.Pod.Name, u.String(), where,
-							w.tale(&p))
+							w.describe(&p))
 					}
 				}
 			}
@@ -78,7 +78,7 @@ func (w *world) freely() {
 }
 
 // entangled reports whether rules tie the pod to planned pods of other classes.
-func (st *stage) entangled(p *cluster.Pod) bool {
+func (st *playback) entangled(p *cluster.Pod) bool {
 	for q := range st.planned {
 		if q.Class == p.Class && q.Namespace == p.Namespace {
 			continue
@@ -110,7 +110,7 @@ func torn(p *cluster.Pod) bool {
 }
 
 // welcome finds a node that would take the pod, among those that are there and those that one more claim could become.
-func (st *stage) welcome(p *cluster.Pod) string {
+func (st *playback) welcome(p *cluster.Pod) string {
 	for _, n := range st.nodes {
 		if !st.open[n.Name] && st.objection(p, n) == "" {
 			return n.Name
@@ -134,7 +134,7 @@ func (st *stage) welcome(p *cluster.Pod) string {
 }
 
 // buyable are the nodes that the pool could buy.
-func (st *stage) buyable(pool *cluster.Pool) []future {
+func (st *playback) buyable(pool *cluster.Pool) []future {
 	var out []future
 	fixed := pool.Template.Labels.With(cluster.PoolLabel, pool.Name).With(cluster.RegisteredLabel,
 		"true").With(cluster.InitializedLabel, "true")
@@ -164,7 +164,7 @@ func (st *stage) buyable(pool *cluster.Pool) []future {
 }
 
 // daemonsOnAny are those that come with some value of an open label.
-func (st *stage) daemonsOnAny(tries []cluster.Labels, pool *cluster.Pool) []*cluster.Daemon {
+func (st *playback) daemonsOnAny(tries []cluster.Labels, pool *cluster.Pool) []*cluster.Daemon {
 	var out []*cluster.Daemon
 	for _, d := range st.s.Daemons {
 		if openLands(d.Class, tries, pool.Template.Taints) {
@@ -175,7 +175,7 @@ func (st *stage) daemonsOnAny(tries []cluster.Labels, pool *cluster.Pool) []*clu
 }
 
 // bears reports whether a node is large enough for its daemons.
-func (st *stage) bears(f future) bool {
+func (st *playback) bears(f future) bool {
 	room := f.kind.Allocatable
 	for _, d := range f.daemons {
 		room = room.Sub(d.Class.Requests)
@@ -212,7 +212,7 @@ func TestPreferencesCostLittle(t *testing.T) {
 		a, b := plan.Make(s, respect, nil, nil), plan.Make(s, ignore, nil, nil)
 		for _, p := range []*plan.Plan{&a, &b} {
 			if p.Placement.Bound > p.Placement.Price+1e-9 {
-				t.Fatalf("price %f is below the bound %f\n%s", p.Placement.Price, p.Placement.Bound, w.tale(p))
+				t.Fatalf("price %f is below the bound %f\n%s", p.Placement.Price, p.Placement.Bound, w.describe(p))
 			}
 		}
 		if len(a.Placement.Unplaced) < len(b.Placement.Unplaced) {
@@ -220,11 +220,11 @@ func TestPreferencesCostLittle(t *testing.T) {
 		}
 		if len(a.Placement.Unplaced) > len(b.Placement.Unplaced) {
 			t.Fatalf("%d pods wait with preferences, %d without\n%s\n%s", len(a.Placement.Unplaced),
-				len(b.Placement.Unplaced), w.tale(&a), w.tale(&b))
+				len(b.Placement.Unplaced), w.describe(&a), w.describe(&b))
 		}
 		if a.Placement.Price > 1.1*b.Placement.Price+1e-9 {
 			t.Fatalf("preferences cost $%.3f instead of $%.3f\n%s\n%s", a.Placement.Price, b.Placement.Price,
-				w.tale(&a), w.tale(&b))
+				w.describe(&a), w.describe(&b))
 		}
 	})
 }

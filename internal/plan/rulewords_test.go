@@ -42,7 +42,7 @@ type volumeWord struct {
 }
 
 // tieWord takes the words that tie pods to others.
-func (n *narrator) tieWord(sh *shape, key, value string) bool {
+func (n *storyRunner) tieWord(sh *shape, key, value string) bool {
 	switch key {
 	case "ns":
 		sh.ties.namespace = value
@@ -72,7 +72,7 @@ func (n *narrator) tieWord(sh *shape, key, value string) bool {
 	return true
 }
 
-func (n *narrator) entry(text string) (string, require.Values) {
+func (n *storyRunner) entry(text string) (string, require.Values) {
 	key, values, err := entry(text)
 	if err != nil {
 		n.fail("%v", err)
@@ -80,7 +80,7 @@ func (n *narrator) entry(text string) (string, require.Values) {
 	return key, values
 }
 
-func (n *narrator) ruleWord(sh *shape, rule cluster.Rule, text string) {
+func (n *storyRunner) ruleWord(sh *shape, rule cluster.Rule, text string) {
 	words := strings.Split(text, ",")
 	rule.TopologyKey = long(words[0])
 	w, s := ruleWord{rule: rule}, cluster.Selector{}
@@ -121,7 +121,7 @@ func (n *narrator) ruleWord(sh *shape, rule cluster.Rule, text string) {
 }
 
 // port reads 80, 80/UDP, 80@10.0.0.1 or 80/UDP@10.0.0.1.
-func (n *narrator) port(text string) cluster.Port {
+func (n *storyRunner) port(text string) cluster.Port {
 	text, ip, bound := strings.Cut(text, "@")
 	number, protocol, named := strings.Cut(text, "/")
 	p := cluster.Port{IP: "0.0.0.0", Protocol: "TCP", Number: int32(n.integer(number))}
@@ -134,7 +134,7 @@ func (n *narrator) port(text string) cluster.Port {
 	return p
 }
 
-func (n *narrator) volumeWord(sh *shape, text string) {
+func (n *storyRunner) volumeWord(sh *shape, text string) {
 	words := strings.Split(text, ",")
 	v, driver := volumeWord{name: words[0]}, "ebs"
 	for _, word := range words[1:] {
@@ -158,7 +158,7 @@ func (n *narrator) volumeWord(sh *shape, text string) {
 	sh.ties.volumes = append(sh.ties.volumes, v)
 }
 
-func (n *narrator) attachDim(driver string) int {
+func (n *storyRunner) attachDim(driver string) int {
 	dim, ok := n.w.names.Index(resource.AttachPrefix + driver)
 	if !ok {
 		n.fail("no room for driver %s", driver)
@@ -242,7 +242,7 @@ func (t *ties) mount(p *cluster.Pod) {
 }
 
 // addNamespace: namespace NAME [label=key=value].
-func (n *narrator) addNamespace(name string, words []string) {
+func (n *storyRunner) addNamespace(name string, words []string) {
 	var labels cluster.Labels
 	for _, word := range words {
 		value, ok := strings.CutPrefix(word, "label=")
@@ -256,7 +256,7 @@ func (n *narrator) addNamespace(name string, words []string) {
 }
 
 // setPolicy: policy [preferences=Respect|Ignore] [min-values=Strict|BestEffort].
-func (n *narrator) setPolicy(words []string) {
+func (n *storyRunner) setPolicy(words []string) {
 	for _, word := range words {
 		switch word {
 		case "preferences=Respect", "preferences=Ignore":

@@ -12,10 +12,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// exodus is a cluster of n nodes with ten pods each, of which so many have drifted, are fenced and may go.
-func exodus(n, leaving int) *cluster.Snapshot {
+// leavingNodes is a cluster of n nodes with ten pods each, of which so many have drifted, are fenced and may go.
+func leavingNodes(n, leaving int) *cluster.Snapshot {
 	w := newWorld()
-	t := &narrator{w: w, policy: defaultPolicy()}
+	t := &storyRunner{w: w, policy: defaultPolicy()}
 	t.tell("type large cpu=32 memory=128Gi price=1")
 	t.tell("pool default hash=two budget=10%")
 	catalog, label := w.catalog(), cluster.LabelsOf(map[string]string{"app": "web"})
@@ -57,7 +57,7 @@ func exodus(n, leaving int) *cluster.Snapshot {
 }
 
 func BenchmarkCheckDepartures(b *testing.B) {
-	s := exodus(10_000, 1_000)
+	s := leavingNodes(10_000, 1_000)
 	p := plan.Make(s, defaultPolicy(), nil, nil)
 	b.ResetTimer()
 	for range b.N {

@@ -68,7 +68,7 @@ func lineAt(lines []string, i int) string {
 
 // tellAll runs the story and returns its text with the outputs as they are now.
 func tellAll(t *testing.T, text string) string {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	var out []string
 	printed, expecting := new(strings.Builder), false
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -96,8 +96,8 @@ func tellAll(t *testing.T, text string) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// narrator tells one story.
-type narrator struct {
+// storyRunner tells one story.
+type storyRunner struct {
 	t    *testing.T
 	w    *world
 	line int
@@ -110,19 +110,19 @@ type narrator struct {
 	plans int
 }
 
-func (n *narrator) fail(format string, args ...any) {
+func (n *storyRunner) fail(format string, args ...any) {
 	n.t.Helper()
 	n.t.Fatalf("line %d: %s", n.line, fmt.Sprintf(format, args...))
 }
 
 // say tells several lines whose answers nobody needs.
-func (n *narrator) say(lines ...string) {
+func (n *storyRunner) say(lines ...string) {
 	for _, line := range lines {
 		n.tell(line)
 	}
 }
 
-func (n *narrator) tell(line string) string {
+func (n *storyRunner) tell(line string) string {
 	words := strings.Fields(line)
 	name := ""
 	if len(words) > 1 {
@@ -177,7 +177,7 @@ func (n *narrator) tell(line string) string {
 }
 
 // actOnce carries out the last plan, or only the first so many of its new claims.
-func (n *narrator) actOnce(creates string) {
+func (n *storyRunner) actOnce(creates string) {
 	limit := -1
 	if fences, ok := strings.CutPrefix(creates, "fences="); ok {
 		n.w.fenceOnly(&n.last, n.integer(fences))
@@ -189,7 +189,7 @@ func (n *narrator) actOnce(creates string) {
 }
 
 // settle plans and acts until there is nothing to do at this moment.
-func (n *narrator) settle() string {
+func (n *storyRunner) settle() string {
 	created := 0
 	for round := range 30 {
 		p := plan.Make(n.w.snapshot(nil), n.policy, nil, nil)
@@ -197,7 +197,7 @@ func (n *narrator) settle() string {
 			return fmt.Sprintf("settled after %d rounds, %d claims created\n", round, created)
 		}
 		for _, create := range inOrder(&p) {
-			n.w.christen(create.Name, create.Pool)
+			n.w.nameClaim(create.Name, create.Pool)
 			created++
 		}
 		n.w.act(p, -1)
@@ -207,7 +207,7 @@ func (n *narrator) settle() string {
 }
 
 // canBind reports whether some pod would be bound if the plan were carried out.
-func (n *narrator) canBind(p *plan.Plan) bool {
+func (n *storyRunner) canBind(p *plan.Plan) bool {
 	for _, a := range p.Placement.Assigned {
 		c := n.w.claims[a.Claim]
 		if c != nil && c.Is(cluster.Initialized) && n.w.pods[a.Pod.UID].Node == "" {
@@ -218,7 +218,7 @@ func (n *narrator) canBind(p *plan.Plan) bool {
 }
 
 // expect fails the test whatever the file says, so that a rewrite can't lose what a story is about.
-func (n *narrator) expect(words []string) string {
+func (n *storyRunner) expect(words []string) string {
 	s := n.w.snapshot(nil)
 	have := map[string]string{
 		"claims": strconv.Itoa(len(s.Claims)), "nodes": strconv.Itoa(len(s.Nodes)),
@@ -239,7 +239,7 @@ func (n *narrator) expect(words []string) string {
 	return "as expected\n"
 }
 
-func (n *narrator) duration(text string) time.Duration {
+func (n *storyRunner) duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		n.fail("%v", err)
@@ -247,7 +247,7 @@ func (n *narrator) duration(text string) time.Duration {
 	return d
 }
 
-func (n *narrator) integer(text string) int {
+func (n *storyRunner) integer(text string) int {
 	i, err := strconv.Atoi(text)
 	if err != nil {
 		n.fail("%v", err)
@@ -256,7 +256,7 @@ func (n *narrator) integer(text string) int {
 }
 
 // happen is everything that others do to the cluster.
-func (n *narrator) happen(words []string) string {
+func (n *storyRunner) happen(words []string) string {
 	w, verb := n.w, strings.Join(words[:min(2, len(words))], " ")
 	arg := words[len(words)-1]
 	real := w.realName(arg)

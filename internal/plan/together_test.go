@@ -10,7 +10,7 @@ import (
 // A plan tells only of moves that its commands begin or give up, be it that one waits for another try or that a newer
 // snapshot forbids it.
 func TestPlansTellOfWhatTheyDo(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=2 memory=8Gi price=0.10", "type large cpu=8 memory=32Gi price=0.40",
 		"pool default policy=WhenEmptyOrUnderutilized after=0s hash=one no-budgets", "node n1 pool=default type=large",

@@ -8,20 +8,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// setback: setback web tries=2 taint=agent=yes:NoExecute|cause=label next=30s [standing=default#1,default#2] [coming=1]
-// [well] [gone] [visited=2] [settling=1] [most=4] says that nodes made for the owner of the pods web are in vain. The
-// newest that stands is the witness. setback web none takes it back.
-func (n *narrator) setback(name string, words []string) {
+// unusedNodes: unused web tries=2 taint=agent=yes:NoExecute|cause=label next=30s [standing=default#1,default#2]
+// [coming=1] [well] [gone] [visited=2] [settling=1] [most=4] says that nodes made for the owner of the pods web are
+// unused. The newest that stands is retained. unused web none takes it back.
+func (n *storyRunner) unusedNodes(name string, words []string) {
 	b := &cluster.WorkloadTries{Owner: "rs-" + name, Kind: "ReplicaSet", Name: "default/" + name, Since: n.w.now}
 	f := cluster.UnusedNode{At: n.w.now, Pool: "default", Claim: "default-gone"}
-	if n.w.setbacks == nil {
-		n.w.setbacks = make(map[string]*cluster.WorkloadTries)
+	if n.w.tries == nil {
+		n.w.tries = make(map[string]*cluster.WorkloadTries)
 	}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "none":
-			delete(n.w.setbacks, b.Owner)
+			delete(n.w.tries, b.Owner)
 			return
 		case "tries":
 			b.FailedTries = n.integer(value)
@@ -54,10 +54,10 @@ func (n *narrator) setback(name string, words []string) {
 		case "cause":
 			f.Cause = causes()[value]
 			if f.Cause.Kind == "" {
-				n.fail("setback: unknown cause %q", value)
+				n.fail("unused: unknown cause %q", value)
 			}
 		default:
-			n.fail("setback: unknown word %q", word)
+			n.fail("unused: unknown word %q", word)
 		}
 	}
 	for _, p := range n.w.pods {
@@ -66,7 +66,7 @@ func (n *narrator) setback(name string, words []string) {
 		}
 	}
 	b.Failures = []cluster.UnusedNode{f}
-	n.w.setbacks[b.Owner] = b
+	n.w.tries[b.Owner] = b
 }
 
 // causes are examples of what keeps pods away, by the word that stands for them.
@@ -86,10 +86,10 @@ func causes() map[string]cluster.Cause {
 // alias is the last of several names.
 func alias(list string) string { return list[strings.LastIndex(list, ",")+1:] }
 
-// setbacksNow are the setbacks as a snapshot has them.
-func (w *world) setbacksNow() map[string]*cluster.WorkloadTries {
-	out := make(map[string]*cluster.WorkloadTries, len(w.setbacks))
-	for owner, b := range w.setbacks {
+// unusedNow are the tries as a snapshot has them.
+func (w *world) unusedNow() map[string]*cluster.WorkloadTries {
+	out := make(map[string]*cluster.WorkloadTries, len(w.tries))
+	for owner, b := range w.tries {
 		c := *b
 		if !c.ProvenAt.IsZero() && !w.now.Before(c.ProvenAt.Add(time.Nanosecond)) {
 			c.RunsAgain = true

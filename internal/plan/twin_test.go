@@ -8,8 +8,8 @@ import (
 )
 
 // The other node of the same machine is no place for the pods of a node that goes: it goes with it.
-func TestTwinIsNoPlaceForThePodsOfItsMachine(t *testing.T) {
-	n := &narrator{t: t, w: newWorld(), policy: defaultPolicy()}
+func TestADuplicateNodeIsNoPlaceForThePodsOfItsMachine(t *testing.T) {
+	n := &storyRunner{t: t, w: newWorld(), policy: defaultPolicy()}
 	for _, line := range []string{
 		"type small cpu=4 memory=8Gi price=0.10", "pool default policy=WhenEmptyOrUnderutilized after=0s",
 		"node n1 pool=default type=small", "node twin type=small ours=true", "pods web n=1 cpu=3 node=n1",
@@ -23,7 +23,7 @@ func TestTwinIsNoPlaceForThePodsOfItsMachine(t *testing.T) {
 	for _, c := range p.Commands {
 		switch c := c.(type) {
 		case command.Fence, command.DeleteClaim:
-			t.Errorf("%#v: the pod is to go to the twin, which is the same machine", c)
+			t.Errorf("%#v: the pod is to go to the duplicate node, which is the same machine", c)
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// stage is the cluster on which a plan is played: first on the nodes that are there, then on the new ones as well, each
-// of which has become one of those that its claim allows, by chance.
-type stage struct {
+// playback is the cluster on which a plan is played: first on the nodes that are there, then on the new ones as well,
+// each of which has become one of those that its claim allows, by chance.
+type playback struct {
 	judge
 	s       *cluster.Snapshot
 	planned map[*cluster.Pod]string // to which node
@@ -26,8 +26,8 @@ type stage struct {
 	open map[string]bool
 }
 
-func newStage(s *cluster.Snapshot, p *plan.Plan, chance *rand.Rand) *stage {
-	st := &stage{s: s, planned: make(map[*cluster.Pod]string), open: make(map[string]bool)}
+func newPlayback(s *cluster.Snapshot, p *plan.Plan, chance *rand.Rand) *playback {
+	st := &playback{s: s, planned: make(map[*cluster.Pod]string), open: make(map[string]bool)}
 	st.namespaces = s.Namespaces
 	st.room = func(v resource.Vector) resource.Vector { return v }
 	st.raise()
@@ -57,7 +57,7 @@ func newStage(s *cluster.Snapshot, p *plan.Plan, chance *rand.Rand) *stage {
 }
 
 // raise puts in the nodes that are there, with their pods. Those that are on their way out are fenced and drained.
-func (st *stage) raise() {
+func (st *playback) raise() {
 	for _, n := range st.s.Nodes {
 		c := st.s.ClaimOf(n.Name)
 		leaving := c != nil && !c.Deleting.IsZero()
@@ -84,7 +84,7 @@ func copyOf(p *cluster.Pod) *cluster.Pod {
 
 // add puts in a new node with its daemons. If it is made for pods, those of their priority and lower come only if they
 // find room beside them.
-func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*cluster.Pod) *cluster.Node {
+func (st *playback) add(name string, f future, taints []cluster.Taint, pods ...*cluster.Pod) *cluster.Node {
 	n := &cluster.Node{Name: name, Labels: f.labels.With(cluster.HostnameLabel, name), Taints: taints,
 		Allocatable: f.kind.Allocatable}
 	st.nodes = append(st.nodes, n)
@@ -102,13 +102,13 @@ func (st *stage) add(name string, f future, taints []cluster.Taint, pods ...*clu
 	return n
 }
 
-func (st *stage) node(name string) *cluster.Node {
+func (st *playback) node(name string) *cluster.Node {
 	return st.nodes[slices.IndexFunc(st.nodes, func(n *cluster.Node) bool { return n.Name == name })]
 }
 
 // play lets the pods in, one after the other, as kube-scheduler would. Which of those comes first that wait for new
 // nodes is up to it: order says how they queue. It returns what keeps one of those out who never get in.
-func (st *stage) play(order func(a, b *cluster.Pod) int) string {
+func (st *playback) play(order func(a, b *cluster.Pod) int) string {
 	if no := st.enter(st.now); no != "" {
 		return no
 	}
@@ -118,7 +118,7 @@ func (st *stage) play(order func(a, b *cluster.Pod) int) string {
 }
 
 // enter lets the first in that may come in, again and again.
-func (st *stage) enter(waiting []*cluster.Pod) string {
+func (st *playback) enter(waiting []*cluster.Pod) string {
 	for waiting = slices.Clone(waiting); len(waiting) > 0; {
 		reason := ""
 		in := slices.IndexFunc(waiting, func(p *cluster.Pod) bool {
@@ -147,10 +147,10 @@ func asPlanned(_, _ *cluster.Pod) int { return 0 }
 
 // played is a stage on which all pods got in, whatever the order; where rules of several classes cross, in some order.
 // Otherwise why tells who did not.
-func played(s *cluster.Snapshot, p *plan.Plan, seed int64) (st *stage, reason string) {
+func played(s *cluster.Snapshot, p *plan.Plan, seed int64) (st *playback, reason string) {
 	lenient := crossed(s)
 	for _, order := range []func(a, b *cluster.Pod) int{boundFirst, freeFirst, asPlanned} {
-		st = newStage(s, p, rand.New(rand.NewSource(seed)))
+		st = newPlayback(s, p, rand.New(rand.NewSource(seed)))
 		if reason = st.play(order); (reason == "") == lenient {
 			break
 		}
@@ -159,7 +159,7 @@ func played(s *cluster.Snapshot, p *plan.Plan, seed int64) (st *stage, reason st
 }
 
 // settled looks at the end from scratch: what holds between pods must hold whoever came first.
-func (st *stage) settled() string {
+func (st *playback) settled() string {
 	alone := make(map[string]string)
 	for _, p := range slices.Concat(st.now, st.later) {
 		n := st.node(p.Node)
@@ -189,7 +189,7 @@ func (st *stage) settled() string {
 }
 
 // quarrel says why two pods can't be where they are.
-func (st *stage) quarrel(p *cluster.Pod, n *cluster.Node, q *cluster.Pod, m *cluster.Node) string {
+func (st *playback) quarrel(p *cluster.Pod, n *cluster.Node, q *cluster.Pod, m *cluster.Node) string {
 	for _, x := range [][2]*cluster.Pod{{p, q}, {q, p}} {
 		for _, r := range x[0].Class.Rules {
 			if r.Kind == cluster.AntiAffinity && same(n, m, r.TopologyKey) && st.selects(r, x[1]) {
@@ -211,7 +211,7 @@ func (st *stage) quarrel(p *cluster.Pod, n *cluster.Node, q *cluster.Pod, m *clu
 }
 
 // lonely says that a pod with affinity has no partner.
-func (st *stage) lonely(r *cluster.Rule, p *cluster.Pod, n *cluster.Node) bool {
+func (st *playback) lonely(r *cluster.Rule, p *cluster.Pod, n *cluster.Node) bool {
 	return !slices.ContainsFunc(st.pods, func(q *cluster.Pod) bool {
 		return q != p && st.selects(r, q) && same(n, st.node(q.Node), r.TopologyKey)
 	})
@@ -219,7 +219,7 @@ func (st *stage) lonely(r *cluster.Rule, p *cluster.Pod, n *cluster.Node) bool {
 
 // lopsided says that a spread does not hold at the end. It is asked only where nobody else can have upset it: all the
 // pods that it counts are of one class and came when all nodes were there.
-func (st *stage) lopsided(r *cluster.Rule, p *cluster.Pod) string {
+func (st *playback) lopsided(r *cluster.Rule, p *cluster.Pod) string {
 	for _, q := range st.pods {
 		if st.selects(r, q) && (q.Class != p.Class || q.Namespace != p.Namespace || !slices.Contains(st.later, q)) {
 			return ""
@@ -237,8 +237,8 @@ func (st *stage) lopsided(r *cluster.Rule, p *cluster.Pod) string {
 	return ""
 }
 
-// tale tells a drawn world and what was planned for it, for whoever has to find out what went wrong.
-func (w *world) tale(p *plan.Plan) string {
+// describe tells a drawn world and what was planned for it, for whoever has to find out what went wrong.
+func (w *world) describe(p *plan.Plan) string {
 	out := new(strings.Builder)
 	for i := range w.offerings {
 		o := &w.offerings[i]
@@ -256,7 +256,7 @@ func (w *world) tale(p *plan.Plan) string {
 			pool.Limits.HasNodes, pool.Limits.Nodes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.daemons)) {
-		fmt.Fprintf(out, "daemon %s %s\n", name, w.classTale(w.daemons[name].Class))
+		fmt.Fprintf(out, "daemon %s %s\n", name, w.describeClass(w.daemons[name].Class))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		leaving := w.claims[name] != nil && !w.claims[name].Deleting.IsZero()
@@ -266,7 +266,7 @@ func (w *world) tale(p *plan.Plan) string {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		pod := w.pods[name]
 		fmt.Fprintf(out, "pod %s/%s %v on %q volumes=%v once=%v %s\n", pod.Namespace, name, pod.Labels, pod.Node,
-			pod.Volumes, pod.ExclusiveVolumes, w.classTale(pod.Class))
+			pod.Volumes, pod.ExclusiveVolumes, w.describeClass(pod.Class))
 	}
 	if p == nil {
 		return out.String()
@@ -289,7 +289,7 @@ func (w *world) tale(p *plan.Plan) string {
 	return out.String()
 }
 
-func (w *world) classTale(c *cluster.PodClass) string {
+func (w *world) describeClass(c *cluster.PodClass) string {
 	out := fmt.Sprintf("%s %s terms=%v priority=%d tolerations=%v ports=%v", c.Key, w.names.String(c.Requests), c.Terms,
 		c.Priority, c.Tolerations, c.Ports)
 	for _, r := range c.Rules {

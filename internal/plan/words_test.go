@@ -14,7 +14,7 @@ import (
 )
 
 // amount reads 500m, 2, 4Gi or 512Mi in the unit of the dimension.
-func (n *narrator) amount(dim int, text string) int64 {
+func (n *storyRunner) amount(dim int, text string) int64 {
 	scale := int64(1)
 	for suffix, size := range map[string]int64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
@@ -32,7 +32,7 @@ func (n *narrator) amount(dim int, text string) int64 {
 }
 
 // price reads dollars.
-func (n *narrator) price(text string) float64 {
+func (n *storyRunner) price(text string) float64 {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		n.fail("%v", err)
@@ -41,7 +41,7 @@ func (n *narrator) price(text string) float64 {
 }
 
 // resourceWord takes cpu=2, memory=4Gi, example.com/gpu=1 and the like; it is false for other words.
-func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
+func (n *storyRunner) resourceWord(v *resource.Vector, key, value string) bool {
 	dim, ok := n.w.names.Lookup(key)
 	if !ok {
 		if !strings.HasPrefix(key, "example.com/") {
@@ -58,7 +58,7 @@ func (n *narrator) resourceWord(v *resource.Vector, key, value string) bool {
 // addType: type NAME cpu= memory= price= [spot=PRICE] [zones=a,b] [os=linux,windows] [label=key=value]
 // [attach.DRIVER=2] [reserved=ID:COUNT] [estimated]. Allocatable equals capacity; a driver without a limit attaches
 // what it is asked to.
-func (n *narrator) addType(name string, words []string) {
+func (n *storyRunner) addType(name string, words []string) {
 	t := typeWords{Type: cluster.Type{Name: name}}
 	t.Capacity[resource.Pods] = 110
 	prices, zones := map[string]float64{}, []string{"a", "b"}
@@ -141,7 +141,7 @@ func (w *world) offer(labels cluster.Labels, prices map[string]float64, zones []
 }
 
 // addPool makes a pool, or changes one that is there.
-func (n *narrator) addPool(name string, words []string) {
+func (n *storyRunner) addPool(name string, words []string) {
 	p := n.w.pools[name]
 	if p == nil {
 		p = &cluster.Pool{Name: name, UID: "pool-" + name, Policy: cluster.WhenEmpty,
@@ -161,7 +161,7 @@ func (n *narrator) addPool(name string, words []string) {
 	}
 }
 
-func (n *narrator) limit(l *cluster.Limits, name, value string) {
+func (n *storyRunner) limit(l *cluster.Limits, name, value string) {
 	if name == "nodes" {
 		l.HasNodes, l.Nodes = true, int64(n.integer(value))
 		return
@@ -173,7 +173,7 @@ func (n *narrator) limit(l *cluster.Limits, name, value string) {
 	l.Set[dim], l.Amount[dim] = true, n.amount(dim, value)
 }
 
-func (n *narrator) templateWord(t *cluster.Template, key, value string) bool {
+func (n *storyRunner) templateWord(t *cluster.Template, key, value string) bool {
 	switch key {
 	case "label":
 		k, v, _ := strings.Cut(value, "=")
@@ -199,7 +199,7 @@ func (n *narrator) templateWord(t *cluster.Template, key, value string) bool {
 	return true
 }
 
-func (n *narrator) poolWord(p *cluster.Pool, key, value string) bool {
+func (n *storyRunner) poolWord(p *cluster.Pool, key, value string) bool {
 	switch key {
 	case "weight":
 		p.Weight = int32(n.integer(value))
@@ -229,7 +229,7 @@ func (n *narrator) poolWord(p *cluster.Pool, key, value string) bool {
 }
 
 // budget reads 10%, 1, or 0:Drifted,Empty.
-func (n *narrator) budget(text string) cluster.Budget {
+func (n *storyRunner) budget(text string) cluster.Budget {
 	amount, reasons, limited := strings.Cut(text, ":")
 	number, percent := strings.CutSuffix(amount, "%")
 	b := cluster.Budget{Nodes: n.integer(number), Percent: percent, Active: true}
@@ -240,7 +240,7 @@ func (n *narrator) budget(text string) cluster.Budget {
 }
 
 // taint reads key=value:Effect or key:Effect.
-func (n *narrator) taint(text string) cluster.Taint {
+func (n *storyRunner) taint(text string) cluster.Taint {
 	head, effect, ok := strings.Cut(text, ":")
 	if !ok {
 		n.fail("%q is not key=value:Effect", text)
@@ -250,7 +250,7 @@ func (n *narrator) taint(text string) cluster.Taint {
 }
 
 // shapeWord takes the words that say where a pod may run.
-func (n *narrator) shapeWord(sh *shape, key, value string) bool {
+func (n *storyRunner) shapeWord(sh *shape, key, value string) bool {
 	last := func() *require.Set {
 		if len(sh.terms) == 0 {
 			sh.terms = []require.Set{nil}
@@ -287,7 +287,7 @@ func (n *narrator) shapeWord(sh *shape, key, value string) bool {
 // loose (no owner), unknown (an owner of which nothing is known), node=NAME (they run there), unjudged, do-not-disrupt,
 // critical, daemon, mirror, grace=30s, gated (a scheduling gate holds them back). They carry the label app=NAME; see
 // ties for what else they can say about each other.
-func (n *narrator) addPods(name string, words []string) {
+func (n *storyRunner) addPods(name string, words []string) {
 	var sh shape
 	p := cluster.Pod{Owner: "rs-" + name}
 	count, desired, known, judged, gated := 1, -1, true, true, false
@@ -332,7 +332,7 @@ func (n *narrator) addPods(name string, words []string) {
 	}
 }
 
-func (n *narrator) podWord(p *cluster.Pod, key, value string) bool {
+func (n *storyRunner) podWord(p *cluster.Pod, key, value string) bool {
 	switch key {
 	case "loose":
 		p.Owner = ""
@@ -358,7 +358,7 @@ func (n *narrator) podWord(p *cluster.Pod, key, value string) bool {
 	return true
 }
 
-func (n *narrator) addDaemon(name string, words []string) {
+func (n *storyRunner) addDaemon(name string, words []string) {
 	var sh shape
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -372,7 +372,7 @@ func (n *narrator) addDaemon(name string, words []string) {
 
 // addNode: node NAME pool= type= [zone=a] [capacity=on-demand] [label=key=value] [taint=key=value:Effect]: a node of a
 // pool that has been there for a while. Without a pool it is a node that is none of ours.
-func (n *narrator) addNode(name string, words []string) {
+func (n *storyRunner) addNode(name string, words []string) {
 	at := map[string]string{"zone": "a", "capacity": "on-demand"}
 	var more cluster.Labels
 	var taints []cluster.Taint
@@ -407,7 +407,7 @@ func (n *narrator) addNode(name string, words []string) {
 	n.w.nodes[name].Taints = append(slices.Clone(n.w.nodes[name].Taints), taints...)
 }
 
-func (n *narrator) adoptNode(name string, pool *cluster.Pool, labels cluster.Labels, t *cluster.Type) {
+func (n *storyRunner) adoptNode(name string, pool *cluster.Pool, labels cluster.Labels, t *cluster.Type) {
 	labels = labels.Merge(pool.Template.Labels).With(cluster.PoolLabel, pool.Name)
 	zone, _ := labels.Get(cluster.ZoneLabel)
 	terms, _ := labels.Get(cluster.CapacityTypeLabel)

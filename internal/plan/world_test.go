@@ -37,7 +37,7 @@ type world struct {
 	old        []shape // of pods that run already, where they are drawn
 	className  map[string]bool
 	busy       map[string]bool
-	setbacks   map[string]*cluster.WorkloadTries
+	tries      map[string]*cluster.WorkloadTries
 	retry      map[string]cluster.Retry
 	gone       map[string]bool
 	// empty are offerings that the cloud will refuse; soldOut those of which we have learned it.
@@ -307,10 +307,10 @@ func (w *world) called(name string) string {
 	if c == nil {
 		return name
 	}
-	return w.christen(name, c.Pool)
+	return w.nameClaim(name, c.Pool)
 }
 
-func (w *world) christen(name, pool string) string {
+func (w *world) nameClaim(name, pool string) string {
 	if a := w.alias[name]; a != "" {
 		return a
 	}

@@ -25,7 +25,7 @@ func (u *Unplaced) String() string {
 	if len(u.Unsupported) > 0 {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
 	}
-	if u.Held.Setback != nil {
+	if u.Held.Tries != nil {
 		return u.Held.String()
 	}
 	if u.Deferred {

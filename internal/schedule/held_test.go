@@ -34,7 +34,7 @@ func TestWhoMaySitWhileHeld(t *testing.T) {
 			for _, owner := range []string{"web", "api", "db"} {
 				set.pods = append(set.pods, &cluster.Pod{UID: owner, Owner: owner})
 				if owner != "api" {
-					held[owner] = PodHold{Setback: &cluster.WorkloadTries{Owner: owner}}
+					held[owner] = PodHold{Tries: &cluster.WorkloadTries{Owner: owner}}
 				}
 			}
 			orderHeldLast([]*podSet{set}, held)

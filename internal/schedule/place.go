@@ -31,7 +31,7 @@ type Settings struct {
 
 // PodHold is why no node is bought for a pod: nodes that were made for its owner are of no use to it.
 type PodHold struct {
-	Setback *cluster.WorkloadTries
+	Tries   *cluster.WorkloadTries
 	Failure *cluster.UnusedNode
 	// TryUnderWay says that a node is tried right now, for another pod of the same pod set.
 	TryUnderWay bool

@@ -9,7 +9,7 @@ import (
 
 // String is a sentence a person can act on: what keeps the pod away, since when, when the next try is and what to do.
 func (h PodHold) String() string {
-	b, f := h.Setback, h.Failure
+	b, f := h.Tries, h.Failure
 	tries := "1 try has"
 	if b.FailedTries != 1 {
 		tries = fmt.Sprintf("%d tries have", b.FailedTries)

@@ -47,7 +47,7 @@ func orderHeldLast(podSets []*podSet, held map[string]PodHold) {
 		first, last := []*cluster.Pod(nil), []*cluster.Pod(nil)
 		for _, p := range set.pods {
 			if reason, is := held[p.UID]; is {
-				last, set.held = append(last, p), append(set.held, reason.Setback.Owner)
+				last, set.held = append(last, p), append(set.held, reason.Tries.Owner)
 			} else {
 				first = append(first, p)
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // adversary is somebody who does what nobody should: by mistake, by a bad script, or on purpose. Each undoes it when
-// the storm is over, so that the cluster can come to rest.
+// the faults are over, so that the cluster can come to rest.
 type adversary struct {
 	name string
 	do   func()
@@ -22,9 +22,9 @@ type adversary struct {
 // what is written into objects.
 func (s *Sim) adversaries() []adversary {
 	return []adversary{
-		{name: "impostor node", do: s.impostor},
-		{name: "twin node", do: s.twin},
-		{name: "orphan avalanche", do: s.avalanche},
+		{name: "impostor node", do: s.copyNode},
+		{name: "twin node", do: s.joinTwice},
+		{name: "orphan avalanche", do: s.loseAllClaims},
 		{name: "namesake cluster", do: s.namesakes},
 		{name: "stale first list of claims", do: func() { s.staleFirstList(claims) }},
 		{name: "stale first list of nodes", do: func() { s.staleFirstList(nodes) }},
@@ -38,16 +38,16 @@ func (s *Sim) adversaries() []adversary {
 		{name: "finalizer taken off a node", do: func() { s.dropFinalizers(nodes) }},
 		{name: "labels of a node changed", do: s.relabelNode},
 		{name: "labels of a claim changed", do: s.relabelClaim},
-		{name: "garbage in annotations", do: s.scribble},
+		{name: "garbage in annotations", do: s.writeGarbage},
 		{name: "hostile pods", do: s.hostilePods},
 		{name: "hostile pool", do: s.hostilePool},
 		{name: "DaemonSets", do: s.drawDaemonSets},
 	}
 }
 
-// foes is what adversaries remember.
-type foes struct {
-	dice *rand.Rand // their own, so that a seed without them plays as before
+// adversaryState is what adversaries remember.
+type adversaryState struct {
+	random *rand.Rand // their own, so that a seed without them plays as before
 	// false are Nodes that they have made, held are objects with their finalizer, and undo takes back what else they
 	// did.
 	false  []string
@@ -65,19 +65,19 @@ type foes struct {
 
 const foreignFinalizer = "example.com/hold"
 
-// drawAdversaries draws who comes in the time of the storm. In half of the histories nobody does.
-func (s *Sim) drawAdversaries(storm time.Duration) {
-	dice := s.foes.dice
-	if s.foes.only == "" && dice.Float64() < 0.5 {
+// drawAdversaries draws who comes in the time of faults. In half of the histories nobody does.
+func (s *Sim) drawAdversaries(faultTime time.Duration) {
+	random := s.adversaryState.random
+	if s.adversaryState.only == "" && random.Float64() < 0.5 {
 		return
 	}
 	for _, a := range s.adversaries() {
-		asked := a.name == s.foes.only
-		if s.foes.only != "" && !asked || s.foes.only == "" && dice.Float64() < 0.8 {
+		asked := a.name == s.adversaryState.only
+		if s.adversaryState.only != "" && !asked || s.adversaryState.only == "" && random.Float64() < 0.8 {
 			continue
 		}
-		for range 1 + dice.IntN(2) {
-			at := time.Duration(dice.Int64N(int64(storm)))
+		for range 1 + random.IntN(2) {
+			at := time.Duration(random.Int64N(int64(faultTime)))
 			s.clock.after(at, func() {
 				before := s.trace.count
 				if a.do(); s.trace.count > before {
@@ -90,14 +90,14 @@ func (s *Sim) drawAdversaries(storm time.Duration) {
 
 // calmAdversaries has them take back what they did.
 func (s *Sim) calmAdversaries() {
-	for _, name := range s.foes.false {
+	for _, name := range s.adversaryState.false {
 		if node, ok := find[*corev1.Node](s.store, nodes, name); ok {
 			s.trace.note("someone: deletes %s, which was never a machine's", name)
 			s.store.erase(node)
 		}
 	}
 	s.watchOrphans()
-	for _, undo := range slices.Backward(s.foes.undo) { // the first one knows how it was before them all
+	for _, undo := range slices.Backward(s.adversaryState.undo) { // the first one knows how it was before them all
 		undo()
 	}
 	for _, k := range []kind{pods, claims, nodes} {
@@ -183,7 +183,7 @@ func (s *Sim) relabelNode() {
 		})
 	}
 	set("other", !gone)
-	s.foes.undo = append(s.foes.undo, func() { set(old, true) })
+	s.adversaryState.undo = append(s.adversaryState.undo, func() { set(old, true) })
 }
 
 // relabelClaim is somebody who changes what a claim's labels say of it.
@@ -211,5 +211,5 @@ func (s *Sim) relabelClaim() {
 		})
 	}
 	set("other", !gone)
-	s.foes.undo = append(s.foes.undo, func() { set(old, true) })
+	s.adversaryState.undo = append(s.adversaryState.undo, func() { set(old, true) })
 }

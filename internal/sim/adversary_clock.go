@@ -40,11 +40,11 @@ func (s *Sim) startWithWrongClock() {
 		return
 	}
 	old.kill()
-	s.foes.skew = s.wrongBy()
+	s.adversaryState.skew = s.wrongBy()
 	r := s.start()
-	s.trace.note("%s: its clock is wrong by %s", r, s.foes.skew.Round(time.Second))
-	s.foes.skew = 0
-	s.foes.undo = append(s.foes.undo, func() { r.skew = 0 })
+	s.trace.note("%s: its clock is wrong by %s", r, s.adversaryState.skew.Round(time.Second))
+	s.adversaryState.skew = 0
+	s.adversaryState.undo = append(s.adversaryState.undo, func() { r.skew = 0 })
 }
 
 const (

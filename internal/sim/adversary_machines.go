@@ -17,15 +17,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 )
 
-// impostor is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything
+// copyNode is a Node that names a machine which is another Node's: a copy that somebody has made of it, with everything
 // that is written on it. It is deleted after a while.
-func (s *Sim) impostor() {
+func (s *Sim) copyNode() {
 	node, ok := s.any(nodes).(*corev1.Node)
 	if !ok || node.DeletionTimestamp != nil {
 		return
 	}
-	s.foes.count++
-	name := fmt.Sprintf("impostor-%d", s.foes.count)
+	s.adversaryState.count++
+	name := fmt.Sprintf("impostor-%d", s.adversaryState.count)
 	fake := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: maps.Clone(node.Labels),
 		Annotations: maps.Clone(node.Annotations)}}
 	fake.Labels[v1.NodeClassLabelKey(classGroup, classKind)] = className // somebody may have taken it off the other
@@ -37,19 +37,19 @@ func (s *Sim) impostor() {
 	fake.Status = *node.Status.DeepCopy()
 	s.trace.note("someone: makes Node %s, which names the machine of %s", name, node.Name)
 	s.store.create(fake)
-	s.foes.false = append(s.foes.false, name)
+	s.adversaryState.false = append(s.adversaryState.false, name)
 	s.deleteLater(name)
 }
 
-// twin is a kubelet that has joined a second time by another name: two Nodes, one machine. The second takes pods and
-// runs none.
-func (s *Sim) twin() {
+// joinTwice is a kubelet that has joined a second time by another name: two Nodes, one machine. The second takes pods
+// and runs none.
+func (s *Sim) joinTwice() {
 	m := s.anyMachine()
 	if m == nil || !m.joined || m.namesake {
 		return
 	}
-	s.foes.count++
-	name := fmt.Sprintf("twin-%d", s.foes.count)
+	s.adversaryState.count++
+	name := fmt.Sprintf("twin-%d", s.adversaryState.count)
 	labels := maps.Clone(m.instance.Labels)
 	labels[corev1.LabelHostname] = name
 	labels[v1.NodeClassLabelKey(classGroup, classKind)] = className
@@ -60,7 +60,7 @@ func (s *Sim) twin() {
 			LastTransitionTime: metav1.NewTime(s.clock.seconds())}}}
 	s.trace.note("kubelet: %s joins once more, as %s", m.instance.ProviderID, name)
 	s.store.create(node)
-	s.foes.false = append(s.foes.false, name)
+	s.adversaryState.false = append(s.adversaryState.false, name)
 	s.deleteLater(name)
 }
 
@@ -73,13 +73,14 @@ func (s *Sim) deleteLater(name string) {
 	})
 }
 
-// avalanche is when all claims are gone at once: etcd was restored, or the CustomResourceDefinitions were made anew.
-func (s *Sim) avalanche() {
+// loseAllClaims is when all claims are gone at once: etcd was restored, or the CustomResourceDefinitions were made
+// anew.
+func (s *Sim) loseAllClaims() {
 	all := list[*v1.NodeClaim](s.store, claims)
-	if len(all) < 5 || s.foes.buried {
+	if len(all) < 5 || s.adversaryState.buried {
 		return
 	}
-	s.foes.buried = true
+	s.adversaryState.buried = true
 	s.trace.note("someone: loses all %d claims", len(all))
 	for _, c := range all {
 		node, there := find[*corev1.Node](s.store, nodes, c.Status.NodeName)
@@ -93,7 +94,7 @@ func (s *Sim) avalanche() {
 // confirmOrphans is a person who has looked at the machines without claims, and says that they may be ended. Every
 // replica hears of it, also one that begins later.
 func (s *Sim) confirmOrphans() {
-	s.foes.confirmed = s.clock.now
+	s.adversaryState.confirmed = s.clock.now
 	s.trace.note("someone: says that machines of nobody may be ended")
 	for _, r := range s.replicas {
 		s.tellSystem(r)
@@ -104,7 +105,7 @@ func (s *Sim) confirmOrphans() {
 // tellSystem shows a replica the namespace kube-system.
 func (s *Sim) tellSystem(r *replica) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "this-cluster"}}
-	if at := s.foes.confirmed; !at.IsZero() {
+	if at := s.adversaryState.confirmed; !at.IsZero() {
 		ns.Annotations = map[string]string{cluster.EndOrphansAnnotation: at.UTC().Format(time.RFC3339)}
 	}
 	r.book.SetNamespace(ns)
@@ -113,7 +114,7 @@ func (s *Sim) tellSystem(r *replica) {
 // orphansWait: of machines whose claims are all gone at once, few are ended before a person has said that it is right,
 // whoever leads. Of others, no replica ends more than that within an hour.
 func (j *judge) orphansWait(r *replica, m *machine) {
-	f, now := &j.sim.foes, j.sim.clock.now
+	f, now := &j.sim.adversaryState, j.sim.clock.now
 	if c, ok := r.ending(); !ok || c.Claim != "" || !f.confirmed.IsZero() {
 		// It has just been launched, for a claim that is gone already; it goes with its claim, which was being deleted
 		// when the replica looked; or a person has looked.
@@ -170,7 +171,7 @@ func (r *replica) launching() bool {
 	return ok
 }
 
-// watchOrphans is a person who looks at the pools' conditions every minute once the storm is over, and confirms that
+// watchOrphans is a person who looks at the pools' conditions every minute once the faults are over, and confirms that
 // machines which nobody claims may be ended. Where there is no pool, it is the event on the namespace kube-system that
 // tells.
 func (s *Sim) watchOrphans() {
@@ -183,7 +184,7 @@ func (s *Sim) watchOrphans() {
 	if r := s.leader(); r != nil && len(list[*v1.NodePool](s.store, pools)) == 0 {
 		held = r.holdsOrphans
 	}
-	if held && s.clock.now.After(s.foes.confirmed.Add(10*time.Minute)) {
+	if held && s.clock.now.After(s.adversaryState.confirmed.Add(10*time.Minute)) {
 		s.confirmOrphans()
 	}
 	s.clock.after(time.Minute, s.watchOrphans)
@@ -193,14 +194,14 @@ func (s *Sim) watchOrphans() {
 // claims that they were made for, and nothing that would tell the clusters apart.
 func (s *Sim) namesakes() {
 	for range s.clock.number(1, 3) {
-		s.foes.count++
+		s.adversaryState.count++
 		t := pick(s.clock, s.cloud.types)
-		id := fmt.Sprintf("sim:///zone-a/i-other-%d", s.foes.count)
+		id := fmt.Sprintf("sim:///zone-a/i-other-%d", s.adversaryState.count)
 		s.trace.note("cloud: runs %s for another cluster of this name", id)
 		s.cloud.machines = append(s.cloud.machines, &machine{namesake: true, image: s.cloud.image, never: true,
 			node: id, instance: cloudprovider.Instance{
-				ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.foes.count),
-				ClaimUID: fmt.Sprintf("other-uid-%d", s.foes.count), CreatedAt: s.clock.now, Unproven: true,
+				ProviderID: id, Type: t.Name, ClaimName: fmt.Sprintf("other-%d", s.adversaryState.count),
+				ClaimUID: fmt.Sprintf("other-uid-%d", s.adversaryState.count), CreatedAt: s.clock.now, Unproven: true,
 				Labels: map[string]string{corev1.LabelTopologyZone: "zone-a",
 					v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand, corev1.LabelInstanceTypeStable: t.Name},
 				Capacity: t.Capacity, Allocatable: t.Allocatable()}})

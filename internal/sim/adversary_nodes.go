@@ -95,7 +95,7 @@ func (s *Sim) stopAgents() {
 // letAgentLoose has an agent in the cluster for a while.
 func (s *Sim) letAgentLoose() {
 	a := s.startAgent(pick(s.clock, nodeAgents()))
-	s.judge.vain.tight = s.judge.vain.tight || a.kind == "shrink"
+	s.judge.unused.tight = s.judge.unused.tight || a.kind == "shrink"
 	if set, ok := s.any(sets).(*appsv1.ReplicaSet); ok {
 		a.victims[set.UID] = true
 	}

@@ -22,8 +22,8 @@ func garbage() []string {
 		"2026-03-02T08:00:00Z", strings.Repeat("x,", 2000)}
 }
 
-// scribble writes garbage into annotations that the program reads. Whoever did it takes it back in the end.
-func (s *Sim) scribble() {
+// writeGarbage writes garbage into annotations that the program reads. Whoever did it takes it back in the end.
+func (s *Sim) writeGarbage() {
 	text := pick(s.clock, garbage())
 	key := pick(s.clock, []string{cluster.SeatsAnnotation, cluster.MoveAnnotation, cluster.ReplacesAnnotation,
 		cluster.RestAnnotation, cluster.SavingRestAnnotation,
@@ -39,7 +39,7 @@ func (s *Sim) scribble() {
 	name, uid := keyOf(obj), obj.GetUID()
 	old, had := obj.GetAnnotations()[key]
 	s.annotate(k, name, string(uid), key, text, true)
-	s.foes.undo = append(s.foes.undo, func() {
+	s.adversaryState.undo = append(s.adversaryState.undo, func() {
 		if now := s.store.get(k, name); now != nil && now.GetAnnotations()[key] == text {
 			s.annotate(k, name, string(uid), key, old, had && key != v1.DoNotDisruptAnnotationKey)
 		}
@@ -70,12 +70,12 @@ func (s *Sim) annotate(k kind, name, uid, key, text string, there bool) {
 	s.store.write(next)
 }
 
-// hostilePods are pods of nobody, with rules that nobody would write. They are gone when the storm is over.
+// hostilePods are pods of nobody, with rules that nobody would write. They are gone when the faults are over.
 func (s *Sim) hostilePods() {
 	for range s.clock.number(1, 5) {
-		s.foes.count++
+		s.adversaryState.count++
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("hostile-%d",
-			s.foes.count), Labels: map[string]string{"app": "hostile"}, Annotations: map[string]string{}}}
+			s.adversaryState.count), Labels: map[string]string{"app": "hostile"}, Annotations: map[string]string{}}}
 		grace := int64(s.clock.number(0, 40))
 		p.Spec.TerminationGracePeriodSeconds = &grace
 		p.Spec.Containers = []corev1.Container{{Name: "main",
@@ -87,7 +87,7 @@ func (s *Sim) hostilePods() {
 		s.trace.note("someone: makes pod %s", p.Name)
 		s.store.create(p)
 		name := keyOf(p)
-		s.foes.undo = append(s.foes.undo, func() {
+		s.adversaryState.undo = append(s.adversaryState.undo, func() {
 			if now := s.store.get(pods, name); now != nil {
 				s.store.remove(now)
 			}
@@ -148,10 +148,10 @@ func hasNoPlace(p *corev1.Pod) bool {
 	return unicorn || p.Spec.Affinity != nil
 }
 
-// hostilePool is a pool with values that pass the API server and make no sense. It goes when the storm is over.
+// hostilePool is a pool with values that pass the API server and make no sense. It goes when the faults are over.
 func (s *Sim) hostilePool() {
-	s.foes.count++
-	p := s.newPool(fmt.Sprintf("hostile-%d", s.foes.count), false)
+	s.adversaryState.count++
+	p := s.newPool(fmt.Sprintf("hostile-%d", s.adversaryState.count), false)
 	in := func(key string, values ...string) v1.NodeSelectorRequirementWithMinValues {
 		return v1.NodeSelectorRequirementWithMinValues{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
 	}
@@ -182,7 +182,7 @@ func (s *Sim) hostilePool() {
 	s.trace.note("someone: makes pool %s", p.Name)
 	s.store.create(p)
 	name := p.Name
-	s.foes.undo = append(s.foes.undo, func() {
+	s.adversaryState.undo = append(s.adversaryState.undo, func() {
 		if now := s.store.get(pools, name); now != nil {
 			s.store.erase(now)
 		}

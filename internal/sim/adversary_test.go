@@ -14,12 +14,12 @@ func TestGarbageIsTakenBack(t *testing.T) {
 	notes := func() map[string]string {
 		pool, _ := find[*v1.NodePool](s.store, pools, "general")
 		out := maps.Clone(pool.Annotations)
-		delete(out, v1.DoNotDisruptAnnotationKey) // nobody asks for that once the storm is over
+		delete(out, v1.DoNotDisruptAnnotationKey) // nobody asks for that once the faults are over
 		return out
 	}
 	before := notes()
 	for range 300 {
-		s.scribble()
+		s.writeGarbage()
 	}
 	if len(notes()) < 5 {
 		t.Fatalf("garbage is in %d annotations: too few to tell anything", len(notes()))

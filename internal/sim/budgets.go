@@ -117,7 +117,7 @@ func (j *judge) disrupting(r *replica, claim *v1.NodeClaim) {
 	initialized := meta.IsStatusConditionTrue(claim.Status.Conditions, v1.ConditionTypeInitialized)
 	j.voluntary[claim.UID], j.turns[claim.UID] = initialized && !r.stale, r.current.turn
 	if !initialized {
-		return // budgets are about nodes that take pods; a claim that was made in vain is none
+		return // budgets are about nodes that take pods; one whose node is unused is none
 	}
 	if ok {
 		j.heeds(r, claim, pool, c.Reason)
@@ -148,7 +148,8 @@ func (j *judge) chosen(claim *v1.NodeClaim, reason command.Reason) bool {
 func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	const promise = "a dry run does nothing"
 	if j.asks(promise); pool.Annotations[dryRunAnnotation] == "true" {
-		j.charge(promise, []plea{is("the pool was changed just now", !j.sim.knows(r, pool)), is(cutOff, r.stale)},
+		j.charge(promise, []excuseReason{is("the pool was changed just now", !j.sim.knows(r, pool)),
+			is(cutOff, r.stale)},
 			"%s ends %s of pool %s for the reason %s", r, claim.Name, pool.Name, reason)
 	}
 }
@@ -156,7 +157,7 @@ func (j *judge) heeds(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason
 // spares: of all budgets that hold for the reason, each has a node to give.
 func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reason command.Reason) {
 	s := j.sim
-	total, out := j.census(r, pool, reason, claim)
+	total, out := j.countNodes(r, pool, reason, claim)
 	for i := range pool.Spec.Disruption.Budgets {
 		b := &pool.Spec.Disruption.Budgets[i]
 		if !s.holds(b, reason, s.clock.now) {
@@ -170,7 +171,7 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 			s.seen["departure by a budget with a window"]++
 		}
 		if allowed := allows(b.Nodes, total); out > allowed {
-			j.charge(budgetsHold, []plea{
+			j.charge(budgetsHold, []excuseReason{
 				is("its window has opened just now", !s.holds(b, reason, r.current.began.Add(-planFor))),
 				is(cutOff, r.stale),
 			}, "pool %s with %d nodes allows %s (budget %d, for %v), and with %s, which is %s, it loses %d",
@@ -179,10 +180,10 @@ func (j *judge) spares(r *replica, claim *v1.NodeClaim, pool *v1.NodePool, reaso
 	}
 }
 
-// census counts the nodes of a pool that its budgets are about and, of these, those that are out because the program
-// has ended them, and the one that it is ending now. They count in the order in which they were decided on: of several
-// that one plan lets go each counts against those that come after it, whichever the API server hears of first.
-func (j *judge) census(r *replica, pool *v1.NodePool, reason command.Reason, now *v1.NodeClaim) (total, out int) {
+// countNodes counts the nodes of a pool that its budgets are about and, of these, those that are out because the
+// program has ended them, and the one that it is ending now. They count in the order in which they were decided on: of
+// several that one plan lets go each counts against those that come after it, whichever the API server hears of first.
+func (j *judge) countNodes(r *replica, pool *v1.NodePool, reason command.Reason, now *v1.NodeClaim) (total, out int) {
 	up := v1.ConditionTypeInitialized
 	if reason == command.Unhealthy { // a node may fall sick before it is up
 		up = v1.ConditionTypeRegistered

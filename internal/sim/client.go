@@ -53,17 +53,17 @@ func (a api) call(what string, do func() error) error {
 		return context.Canceled
 	}
 	switch {
-	case s.strikes("timeoutBefore", s.weather.timeoutBefore):
+	case s.strikes("timeoutBefore", s.rates.timeoutBefore):
 		s.trace.note("%s: %s lost before it arrived", a.r, what)
 		a.r.pause(s.clock.between(time.Second, 5*time.Second))
 		return errTimeout
-	case s.strikes("tooMany", s.weather.tooMany):
+	case s.strikes("tooMany", s.rates.tooMany):
 		return apierrors.NewTooManyRequests("slow down", 1)
-	case s.strikes("internal", s.weather.internal):
+	case s.strikes("internal", s.rates.internal):
 		return apierrors.NewInternalError(errors.New("etcd has no leader"))
 	}
 	err := do()
-	if s.strikes("timeoutAfter", s.weather.timeoutAfter) {
+	if s.strikes("timeoutAfter", s.rates.timeoutAfter) {
 		s.trace.note("%s: the answer to %s is lost (%v)", a.r, what, err)
 		a.r.pause(s.clock.between(time.Second, 5*time.Second))
 		return errTimeout
@@ -218,7 +218,7 @@ func (a api) patch(obj client.Object, patch client.Patch, status bool) error {
 		half = "the status of "
 	}
 	return a.send(fmt.Sprintf("a change to %s%s %s", half, k, obj.GetName()), func() error {
-		if s.strikes("conflict", s.weather.conflict) {
+		if s.strikes("conflict", s.rates.conflict) {
 			return apierrors.NewConflict(resourceOf(k), obj.GetName(), errors.New("the object has been modified"))
 		}
 		err := s.store.patch(obj, patch, status, s.clock.chance(slowly) || s.slowPatches)
@@ -230,19 +230,19 @@ func (a api) patch(obj client.Object, patch client.Patch, status bool) error {
 }
 
 // Status writes to the status half of objects.
-func (a api) Status() client.SubResourceWriter { return half{a, "status"} }
+func (a api) Status() client.SubResourceWriter { return subresource{a, "status"} }
 
 // SubResource is a part of an object that has its own rules.
-func (a api) SubResource(name string) client.SubResourceClient { return half{a, name} }
+func (a api) SubResource(name string) client.SubResourceClient { return subresource{a, name} }
 
-// half is a part of objects: their status, or a request to evict or bind a pod.
-type half struct {
+// subresource is a part of objects: their status, or a request to evict or bind a pod.
+type subresource struct {
 	api  api
 	name string
 }
 
 // Create evicts or binds a pod.
-func (h half) Create(_ context.Context, obj, sub client.Object, _ ...client.SubResourceCreateOption) error {
+func (h subresource) Create(_ context.Context, obj, sub client.Object, _ ...client.SubResourceCreateOption) error {
 	s := h.api.r.sim
 	pod, ok := obj.(*corev1.Pod)
 	switch wish := sub.(type) {
@@ -259,7 +259,7 @@ func (h half) Create(_ context.Context, obj, sub client.Object, _ ...client.SubR
 }
 
 // Patch changes the status of an object.
-func (h half) Patch(_ context.Context, obj client.Object, patch client.Patch,
+func (h subresource) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	_ ...client.SubResourcePatchOption) error {
 	if h.name != "status" {
 		return errUnused
@@ -267,13 +267,13 @@ func (h half) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	return h.api.patch(obj, patch, true)
 }
 
-func (h half) Get(context.Context, client.Object, client.Object, ...client.SubResourceGetOption) error {
+func (h subresource) Get(context.Context, client.Object, client.Object, ...client.SubResourceGetOption) error {
 	return errUnused
 }
-func (h half) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
+func (h subresource) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
 	return errUnused
 }
-func (h half) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
+func (h subresource) Apply(context.Context, runtime.ApplyConfiguration, ...client.SubResourceApplyOption) error {
 	return errUnused
 }
 

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// clock is virtual time: a queue of what will happen, and the dice. Things that are due at the same time happen in the
-// order in which they were asked for.
+// clock is virtual time: a queue of what will happen, and random numbers. Things that are due at the same time happen
+// in the order in which they were asked for.
 type clock struct {
-	now   time.Time
-	queue queue
-	count uint64
-	dice  *rand.Rand
+	now    time.Time
+	queue  queue
+	count  uint64
+	random *rand.Rand
 }
 
 // happening is something that is due at a time.
@@ -42,7 +42,7 @@ func (q *queue) Pop() any {
 }
 
 func newClock(seed uint64) *clock {
-	return &clock{now: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), dice: rand.New(rand.NewPCG(seed, 0x7e0))}
+	return &clock{now: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 0x7e0))}
 }
 
 // after has something happen when the time has passed.
@@ -69,20 +69,20 @@ func (c *clock) runUntil(t time.Time, stop func() bool) {
 }
 
 // chance is true once in a while.
-func (c *clock) chance(p float64) bool { return p > 0 && c.dice.Float64() < p }
+func (c *clock) chance(p float64) bool { return p > 0 && c.random.Float64() < p }
 
 // between draws a time.
 func (c *clock) between(least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
 	}
-	return least + time.Duration(c.dice.Int64N(int64(most-least)))
+	return least + time.Duration(c.random.Int64N(int64(most-least)))
 }
 
 // number draws one of least to most, both included.
-func (c *clock) number(least, most int) int { return least + c.dice.IntN(most-least+1) }
+func (c *clock) number(least, most int) int { return least + c.random.IntN(most-least+1) }
 
-func pick[T any](c *clock, from []T) T { return from[c.dice.IntN(len(from))] }
+func pick[T any](c *clock, from []T) T { return from[c.random.IntN(len(from))] }
 
 // seconds is the time as Kubernetes keeps it.
 func (c *clock) seconds() time.Time { return c.now.Truncate(time.Second) }

@@ -101,7 +101,7 @@ func zones() []string { return []string{"zone-a", "zone-b"} }
 
 // InstanceTypes is what the cloud sells.
 func (c *cloud) InstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	if c.sim.strikes("launchError", c.sim.weather.launchError) {
+	if c.sim.strikes("launchError", c.sim.rates.launchError) {
 		return nil, errors.New("the cloud has a bad day")
 	}
 	if !c.honest || len(c.soldOut) == 0 {
@@ -143,7 +143,7 @@ func (c *cloud) launch(r *replica, claim *v1.NodeClaim) (*cloudprovider.Instance
 	s := c.sim
 	c.launched++
 	m := &machine{instance: *chosen.Instance(claim), by: r, image: c.image, node: fmt.Sprintf("node-%d", c.launched),
-		never: s.strikes("neverComes", s.weather.neverComes)}
+		never: s.strikes("neverComes", s.rates.neverComes)}
 	m.instance.ProviderID = fmt.Sprintf("sim:///%s/i-%d", chosen.Ref().Zone, c.launched)
 	m.instance.CreatedAt = s.clock.now
 	c.machines = append(c.machines, m)
@@ -197,12 +197,12 @@ func (c *cloud) vanish(m *machine) {
 	c.sim.machineGone(m)
 }
 
-// cloudDoor is a replica's connection to the cloud.
-type cloudDoor struct{ r *replica }
+// cloudClient is a replica's connection to the cloud.
+type cloudClient struct{ r *replica }
 
-var _ cloudprovider.Instances = cloudDoor{}
+var _ cloudprovider.Instances = cloudClient{}
 
-func (d cloudDoor) call(what string, do func() error) error {
+func (d cloudClient) call(what string, do func() error) error {
 	s := d.r.sim
 	cut := d.r.current.stopped
 	if !d.r.pause(s.clock.between(5*time.Millisecond, 400*time.Millisecond)) {
@@ -213,13 +213,13 @@ func (d cloudDoor) call(what string, do func() error) error {
 		return context.Canceled
 	}
 	switch {
-	case s.strikes("throttled", s.weather.throttled):
+	case s.strikes("throttled", s.rates.throttled):
 		return &cloudprovider.ThrottledError{Cause: errors.New("too many requests")}
-	case s.strikes("launchError", s.weather.launchError):
+	case s.strikes("launchError", s.rates.launchError):
 		return errors.New("the cloud has a bad day")
 	}
 	err := do()
-	if s.strikes("cloudAnswerLost", s.weather.cloudAnswerLost) {
+	if s.strikes("cloudAnswerLost", s.rates.cloudAnswerLost) {
 		s.trace.note("%s: the cloud's answer to %s is lost (%v)", d.r, what, err)
 		d.r.pause(s.clock.between(time.Second, 10*time.Second))
 		return errTimeout
@@ -231,7 +231,7 @@ func (d cloudDoor) call(what string, do func() error) error {
 }
 
 // Create launches a machine.
-func (d cloudDoor) Create(_ context.Context, claim *v1.NodeClaim) (out *cloudprovider.Instance, err error) {
+func (d cloudClient) Create(_ context.Context, claim *v1.NodeClaim) (out *cloudprovider.Instance, err error) {
 	err = d.call("the launch for "+claim.Name, func() error {
 		out, err = d.r.sim.cloud.launch(d.r, claim)
 		return err
@@ -243,7 +243,7 @@ func (d cloudDoor) Create(_ context.Context, claim *v1.NodeClaim) (out *cloudpro
 }
 
 // Get finds a machine.
-func (d cloudDoor) Get(_ context.Context, id string) (out *cloudprovider.Instance, err error) {
+func (d cloudClient) Get(_ context.Context, id string) (out *cloudprovider.Instance, err error) {
 	err = d.call("a question for "+id, func() error {
 		m := d.r.sim.cloud.find(id)
 		if m == nil {
@@ -256,7 +256,7 @@ func (d cloudDoor) Get(_ context.Context, id string) (out *cloudprovider.Instanc
 }
 
 // List finds all machines.
-func (d cloudDoor) List(context.Context) (out []*cloudprovider.Instance, err error) {
+func (d cloudClient) List(context.Context) (out []*cloudprovider.Instance, err error) {
 	err = d.call("a list", func() error {
 		out = d.r.sim.cloud.list()
 		return nil
@@ -275,17 +275,17 @@ func (c *cloud) list() []*cloudprovider.Instance {
 }
 
 // register is the cloud's list as a replica reads it beside its commands, between two plans.
-type register struct{ cloudDoor }
+type register struct{ cloudClient }
 
 func (d register) List(context.Context) ([]*cloudprovider.Instance, error) {
-	if s := d.r.sim; s.strikes("launchError", s.weather.launchError) {
+	if s := d.r.sim; s.strikes("launchError", s.rates.launchError) {
 		return nil, errors.New("the cloud has a bad day")
 	}
 	return d.r.sim.cloud.list(), nil
 }
 
 // Delete ends a machine.
-func (d cloudDoor) Delete(_ context.Context, id string, owner cloudprovider.Owner) error {
+func (d cloudClient) Delete(_ context.Context, id string, owner cloudprovider.Owner) error {
 	return d.call("the end of "+id, func() error {
 		d.r.sim.judge.ends(d.r, id)
 		return d.r.sim.cloud.end(id, owner)

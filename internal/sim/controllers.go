@@ -45,7 +45,7 @@ func (s *Sim) notice(k kind, obj client.Object, gone bool) {
 		}
 	case sets:
 		if !gone {
-			s.judge.vain.wants(obj.(*appsv1.ReplicaSet))
+			s.judge.unused.wants(obj.(*appsv1.ReplicaSet))
 		}
 		s.soon(&s.asked.sets, 10*time.Millisecond, 300*time.Millisecond, s.tendSets)
 	case guards:

@@ -23,7 +23,7 @@ func priorityClasses() map[string]int32 {
 
 // drawDaemonSets are people who make DaemonSets that other pods leave little room for, or that leave little for others:
 // one that fits on no machine or on few, very many small ones, and some of another priority than the pods have. They
-// are gone when the storm is over, but for those that use up every machine and preempt nobody: with them, too, the
+// are gone when the faults are over, but for those that use up every machine and preempt nobody: with them, too, the
 // cluster has to come to rest if pods are told their nodes.
 func (s *Sim) drawDaemonSets() {
 	c := s.clock
@@ -51,14 +51,14 @@ func (s *Sim) drawDaemonSets() {
 		}
 	}
 	for _, ds := range made {
-		s.foes.undo = append(s.foes.undo, func() { s.endDaemonSet(ds) })
+		s.adversaryState.undo = append(s.adversaryState.undo, func() { s.endDaemonSet(ds) })
 	}
 }
 
 func (s *Sim) makeDaemonSet(class string, cpu int64) *appsv1.DaemonSet {
-	s.foes.count++
+	s.adversaryState.count++
 	ds := &appsv1.DaemonSet{}
-	ds.Namespace, ds.Name = namespace, fmt.Sprintf("daemon-%d", s.foes.count)
+	ds.Namespace, ds.Name = namespace, fmt.Sprintf("daemon-%d", s.adversaryState.count)
 	ds.UID, ds.Generation, ds.CreationTimestamp = types.UID("ds-"+ds.Name), 1, metav1.NewTime(s.clock.seconds())
 	t := &ds.Spec.Template
 	t.Labels = map[string]string{"daemon": ds.Name}
@@ -69,7 +69,7 @@ func (s *Sim) makeDaemonSet(class string, cpu int64) *appsv1.DaemonSet {
 	}
 	t.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: requests}}}
 	s.trace.note("someone: makes DaemonSet %s of %dm CPU and priority class %q", ds.Name, cpu, class)
-	s.daemons, s.judge.vain.tight = append(s.daemons, ds), true
+	s.daemons, s.judge.unused.tight = append(s.daemons, ds), true
 	for _, r := range s.replicas {
 		s.clock.after(s.clock.between(time.Millisecond, 2*time.Second), func() { r.hearOfDaemons() })
 	}

@@ -1,4 +1,4 @@
-// Package sim runs the whole program in virtual time, with faults drawn by seeded dice.
+// Package sim runs the whole program in virtual time, with faults drawn from a seed.
 //
 // Real are the parts that think and act: the Book of package ingest, plan.Make and plan.Check through the pass of
 // package loop, and every command of package actuate. Around them stands a small world written for this purpose: an API

@@ -28,7 +28,7 @@ func (j *judge) ends(r *replica, id string) {
 	owner := s.ownerOf(m)
 	j.asks(endsOnlyItsOwn)
 	switch {
-	case m.namesake && s.foes.confirmed.IsZero():
+	case m.namesake && s.adversaryState.confirmed.IsZero():
 		s.fail(endsOnlyItsOwn, "%s ends %s (%s), a machine of another cluster of the same name", r, id, told(r))
 		return
 	case owner == nil:
@@ -50,7 +50,7 @@ func (j *judge) ends(r *replica, id string) {
 		}
 	}
 	node, there := find[*corev1.Node](s.store, nodes, m.node)
-	j.charge(endsDrained, []plea{
+	j.charge(endsDrained, []excuseReason{
 		is(cutOff, r.stale),
 		is("the node was removed by force, or made anew", !there || node.Spec.ProviderID != id ||
 			node.Labels[v1.NodeRegisteredLabelKey] == ""),

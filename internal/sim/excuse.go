@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// plea is a reason for which a broken promise is forgiven, if it holds.
-type plea struct {
+// excuseReason is a reason for which a broken promise is forgiven, if it holds.
+type excuseReason struct {
 	name  string
 	holds func() bool
 }
 
-// is makes a plea of something that is known already.
-func is(name string, holds bool) plea { return plea{name, func() bool { return holds }} }
+// is makes a reason of something that is known already.
+func is(name string, holds bool) excuseReason {
+	return excuseReason{name, func() bool { return holds }}
+}
 
 const (
 	askedFor  = "asked "
@@ -26,15 +28,15 @@ func (j *judge) asks(promise string) { j.sim.seen[askedFor+promise]++ }
 
 // charge is for a promise that is broken, unless one of the pleas holds: that one is counted. A judge that forgives too
 // much sees nothing, so a run fails if an excuse takes more than its share (see mostShare).
-func (j *judge) charge(promise string, pleas []plea, format string, args ...any) {
+func (j *judge) charge(promise string, pleas []excuseReason, format string, args ...any) {
 	if j.excused(promise, pleas) {
 		return
 	}
 	j.sim.fail(promise, format, args...)
 }
 
-// excused reports whether a plea holds, and counts it.
-func (j *judge) excused(promise string, pleas []plea) bool {
+// excused reports whether a reason holds, and counts it.
+func (j *judge) excused(promise string, pleas []excuseReason) bool {
 	for _, p := range pleas {
 		if p.holds() {
 			j.sim.seen[excusedBy+promise+": "+p.name]++
@@ -60,11 +62,11 @@ func mostShare() map[string]float64 {
 		givenUpForFree + ": the planner has failed on the claim, or on whom it was made for": 0.0023,
 		// Of 2,500 seeds; a look is one owner in one second.
 		driftedGo + ": DaemonSets leave its pods no room on a new node": 0.0047,
-		vainBounded + ": claims were taken away from their machines":    0.00027,
-		vainBounded + ": nodes stand beside those that replace them":    0.00051,
-		vainBounded + ": nodes were deleted on their way":               0.0001,
+		unusedBounded + ": claims were taken away from their machines":  0.00027,
+		unusedBounded + ": nodes stand beside those that replace them":  0.00051,
+		unusedBounded + ": nodes were deleted on their way":             0.0001,
 		// a history that has it has it for seconds
-		vainBounded + ": nodes lost their room on their way": 0.00004,
+		unusedBounded + ": nodes lost their room on their way": 0.00004,
 	}
 }
 

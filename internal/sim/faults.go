@@ -15,8 +15,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// weather is how likely things are to go wrong; all zero once the storm is over.
-type weather struct {
+// faultRates is how likely things are to go wrong; all zero once the faults are over.
+type faultRates struct {
 	// Of a request to the API server.
 	timeoutBefore, timeoutAfter, tooMany, internal, conflict float64
 	// Of a request to the cloud.
@@ -25,26 +25,26 @@ type weather struct {
 	neverComes, bare, stuckPod, slowPlans float64
 }
 
-// strikes throws the dice for a fault of the weather, and counts it.
+// strikes draws whether a fault happens, and counts it.
 func (s *Sim) strikes(name string, rate float64) bool {
 	hit := s.clock.chance(rate)
 	if hit {
-		s.seen["weather "+name]++
+		s.seen["fault "+name]++
 	}
 	return hit
 }
 
-// drawWeather draws what goes wrong in the time of the storm. Every kind of fault has days off, so that each is also
+// drawFaultRates draws what goes wrong in the time of faults. Every kind of fault has days off, so that each is also
 // seen alone.
-func (s *Sim) drawWeather(storm time.Duration) {
+func (s *Sim) drawFaultRates(faultTime time.Duration) {
 	c := s.clock
 	rate := func(most float64) float64 {
 		if c.chance(0.5) {
 			return 0
 		}
-		return c.dice.Float64() * most
+		return c.random.Float64() * most
 	}
-	s.weather = weather{
+	s.rates = faultRates{
 		timeoutBefore: rate(0.1), timeoutAfter: rate(0.1), tooMany: rate(0.1), internal: rate(0.1), conflict: rate(0.3),
 		throttled: rate(0.2), launchError: rate(0.2), cloudAnswerLost: rate(0.3),
 		neverComes: rate(0.3), bare: rate(0.3), stuckPod: rate(0.1), slowPlans: rate(0.5),
@@ -54,7 +54,7 @@ func (s *Sim) drawWeather(storm time.Duration) {
 			continue
 		}
 		for range c.number(1, 2) {
-			c.after(c.between(time.Second, storm), func() {
+			c.after(c.between(time.Second, faultTime), func() {
 				before := s.trace.count
 				if f.do(); s.trace.count > before { // some have nobody to strike
 					s.seen["fault "+f.name]++
@@ -72,7 +72,8 @@ type fault struct {
 // faults are the things that happen at some moment.
 func (s *Sim) faults() []fault {
 	return []fault{
-		{"crash", s.crash}, {"crash", s.crash}, {"race for the lease", s.race}, {"broken watch", s.breakWatch},
+		{"crash", s.crash}, {"crash", s.crash}, {"race for the lease", s.loseLeaseUnnoticed},
+		{"broken watch", s.breakWatch},
 		{"broken watch", s.breakWatch},
 		{"slow watch", s.slowWatch}, {"sold out", s.sellOut}, {"sold out", s.sellOut}, {"machine dies", s.killMachine},
 		{"kubelet sleeps", s.sleepKubelet},
@@ -93,7 +94,7 @@ func (s *Sim) faults() []fault {
 // calm ends all faults, and takes away what would keep nodes from ever going.
 func (s *Sim) calm() {
 	s.trace.note("the storm is over")
-	s.weather, s.mistakes = weather{}, mistakes{}
+	s.rates, s.mistakes = faultRates{}, mistakes{}
 	clear(s.cloud.soldOut)
 	s.unfenceByHand()
 	s.calmAdversaries()
@@ -117,7 +118,7 @@ func (s *Sim) calm() {
 	}
 	for _, m := range s.cloud.machines {
 		if m.asleep {
-			s.rouse(m)
+			s.wakeKubelet(m)
 		}
 	}
 	for _, pool := range list[*v1.NodePool](s.store, pools) {
@@ -165,10 +166,10 @@ func (s *Sim) crash() {
 	})
 }
 
-// race is when the leader loses the lease without noticing: for a while it acts on what it last saw, beside its
-// successor. In half of the races its clock is right and it begins nothing more, but what it has begun goes on; in the
-// others its clock is late.
-func (s *Sim) race() {
+// loseLeaseUnnoticed is when the leader loses the lease without noticing: for a while it acts on what it last saw,
+// beside its successor. In half of these cases its clock is right and it begins nothing more, but what it has begun
+// goes on; in the others its clock is late.
+func (s *Sim) loseLeaseUnnoticed() {
 	old := s.leader()
 	if old == nil || len(s.replicas) > 1 {
 		return
@@ -192,7 +193,7 @@ func (s *Sim) anyStream() *stream {
 	if r == nil {
 		return nil
 	}
-	return &r.streams[s.clock.dice.IntN(int(kinds))]
+	return &r.streams[s.clock.random.IntN(int(kinds))]
 }
 
 // breakWatch loses some events; a list follows.
@@ -216,7 +217,7 @@ func (s *Sim) slowWatch() {
 // sellOut takes capacity away, and gives it back later.
 func (s *Sim) sellOut() {
 	var out []cloudprovider.OfferingRef
-	most := s.clock.dice.Float64()
+	most := s.clock.random.Float64()
 	for _, t := range s.cloud.types {
 		for i := range t.Offerings {
 			if ref := refOf(t.Name, &t.Offerings[i]); s.clock.chance(most) {

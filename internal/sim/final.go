@@ -15,9 +15,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// disorder is the first thing that is not as it should be once everything has come to rest; empty if all is well.
-func (s *Sim) disorder() string {
-	s.mercy = mercy{}
+// firstProblem is the first thing that is not as it should be once everything has come to rest; empty if all is well.
+func (s *Sim) firstProblem() string {
+	s.forgiven = forgivenCounts{}
 	for _, check := range []func() string{s.machinesInOrder, s.claimsInOrder, s.nodesInOrder, s.podsInOrder} {
 		if wrong := check(); wrong != "" {
 			return wrong
@@ -33,13 +33,14 @@ const (
 	staticIsMet = "a static pool has as many nodes as it asks for"
 )
 
-// mercy counts what is forgiven in one look at a cluster that may have come to rest: only the last look counts.
-type mercy map[string]int
+// forgivenCounts counts what is forgiven in one look at a cluster that may have come to rest: only the last look
+// counts.
+type forgivenCounts map[string]int
 
-func (m mercy) asks(promise string) { m[askedFor+promise]++ }
+func (m forgivenCounts) asks(promise string) { m[askedFor+promise]++ }
 
-// spares reports whether the plea holds, and counts it.
-func (m mercy) spares(promise string, p plea) bool {
+// spares reports whether the reason holds, and counts it.
+func (m forgivenCounts) spares(promise string, p excuseReason) bool {
 	if !p.holds() {
 		return false
 	}
@@ -48,7 +49,7 @@ func (m mercy) spares(promise string, p plea) bool {
 }
 
 // count adds what was forgiven in the last look.
-func (m mercy) count(seen map[string]int) {
+func (m forgivenCounts) count(seen map[string]int) {
 	for what, n := range m {
 		seen[what] += n
 	}
@@ -193,10 +194,10 @@ func (s *Sim) staticInOrder(pool *v1.NodePool) string {
 			given = given || moved
 		}
 	}
-	s.mercy.asks(staticIsMet)
+	s.forgiven.asks(staticIsMet)
 	if have != want {
 		enough := given && have > want && have <= *pool.Spec.Replicas
-		if s.mercy.spares(staticIsMet, is("somebody had given it nodes", enough)) {
+		if s.forgiven.spares(staticIsMet, is("somebody had given it nodes", enough)) {
 			return ""
 		}
 		return fmt.Sprintf("pool %s has %d nodes and wants %d", pool.Name, have, want)
@@ -217,7 +218,7 @@ func (s *Sim) canRun(p *corev1.Pod) bool {
 	hasRoom := func(room func(*cloudprovider.InstanceType) amount) bool {
 		return slices.ContainsFunc(suited, func(pool *v1.NodePool) bool { return s.hasRoom(pool, p, room) })
 	}
-	s.mercy.asks(podsRun)
+	s.forgiven.asks(podsRun)
 	if !hasRoom(alone) {
 		return false
 	}
@@ -226,7 +227,7 @@ func (s *Sim) canRun(p *corev1.Pod) bool {
 			return sizeOf(p).within(s.besideDaemons(p, t))
 		}) {
 		without := !hasRoom(func(t *cloudprovider.InstanceType) amount { return s.besideDaemons(p, t) })
-		return !s.mercy.spares(podsRun, is("DaemonSets leave it no room within the limits", without))
+		return !s.forgiven.spares(podsRun, is("DaemonSets leave it no room within the limits", without))
 	}
 	return true
 }

@@ -62,25 +62,25 @@ func (j *judge) reopened(r *replica, claim *v1.NodeClaim, move string) {
 		return
 	}
 	if left > 0 {
-		pleas := append(j.mayStay(claim), plea{"somebody else has ended a part of the move", func() bool {
+		pleas := append(j.mayStay(claim), excuseReason{"somebody else has ended a part of the move", func() bool {
 			return j.disturbed(move)
 		}},
-			plea{"a stale replica has opened a part of the move", func() bool { return j.loose(move) }},
-			plea{"a stale replica has ended all of the move that has gone", func() bool {
+			excuseReason{"a stale replica has opened a part of the move", func() bool { return j.loose(move) }},
+			excuseReason{"a stale replica has ended all of the move that has gone", func() bool {
 				return !j.endedByLeader(move)
 			}},
-			plea{"others of the move may still go, and be worth it", func() bool {
+			excuseReason{"others of the move may still go, and be worth it", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return j.together(c.Annotations[cluster.MoveAnnotation], move) && c.DeletionTimestamp == nil
 				})
 			}}, is("the planner has failed, and takes the move back", withdraws(r.current.command)),
-			plea{"a replacement is interrupted, and its pods need the others", func() bool {
+			excuseReason{"a replacement is interrupted, and its pods need the others", func() bool {
 				return slices.ContainsFunc(list[*v1.NodeClaim](s.store, claims), func(c *v1.NodeClaim) bool {
 					return c.Annotations[cluster.ReplacesAnnotation] == move &&
 						c.Annotations[cloudprovider.InterruptionAnnotation] != ""
 				})
 			}},
-			plea{"pods that wait are sent to what was made", func() bool {
+			excuseReason{"pods that wait are sent to what was made", func() bool {
 				return coming-j.sentTo(r, move) <= left+rounding
 			}})
 		j.charge(givenUpForFree, pleas, "%s opens %s of the move %s, which has ended nodes for %.3f and made nodes "+
@@ -103,21 +103,21 @@ func (j *judge) joins(r *replica, c command.DeleteClaim) {
 	if !ok || c.Departure == "" || claim.Annotations[cluster.MoveAnnotation] == "" {
 		return
 	}
-	party, move := j.partyOf("party "+c.Departure), j.partyOf(claim.Annotations[cluster.MoveAnnotation])
-	if party != move {
-		j.parties[move] = party
+	together, move := j.movedWith("together "+c.Departure), j.movedWith(claim.Annotations[cluster.MoveAnnotation])
+	if together != move {
+		j.movesWith[move] = together
 	}
 }
 
-func (j *judge) partyOf(move string) string {
-	for j.parties[move] != "" {
-		move = j.parties[move]
+func (j *judge) movedWith(move string) string {
+	for j.movesWith[move] != "" {
+		move = j.movesWith[move]
 	}
 	return move
 }
 
 // together reports whether two moves share new nodes.
-func (j *judge) together(a, b string) bool { return a != "" && j.partyOf(a) == j.partyOf(b) }
+func (j *judge) together(a, b string) bool { return a != "" && j.movedWith(a) == j.movedWith(b) }
 
 // balance is what a move, and those that share new nodes with it, has ended so far and what it has made, by what the
 // replica knows.
@@ -214,9 +214,9 @@ func (j *judge) taken(move string, c *v1.NodeClaim) bool {
 	})
 }
 
-// bereft reports whether a machine of a move, or of one that shares new nodes with it, had died by itself when its node
-// was ended.
-func (j *judge) bereft(move string) bool {
+// lostMachine reports whether a machine of a move, or of one that shares new nodes with it, had died by itself when its
+// node was ended.
+func (j *judge) lostMachine(move string) bool {
 	for other := range j.died {
 		if j.together(other, move) {
 			return true
@@ -253,13 +253,13 @@ func (j *judge) replacing(move string) []*v1.NodeClaim {
 }
 
 // mayStay are the things that can happen to a node, its pods or its pool for which it has to stay whatever it costs.
-func (j *judge) mayStay(claim *v1.NodeClaim) []plea {
+func (j *judge) mayStay(claim *v1.NodeClaim) []excuseReason {
 	s := j.sim
 	pool, ok := find[*v1.NodePool](s.store, pools, claim.Labels[v1.NodePoolLabelKey])
 	if !ok || pool.DeletionTimestamp != nil {
-		return []plea{is("the pool is no more", true)}
+		return []excuseReason{is("the pool is no more", true)}
 	}
-	return []plea{
+	return []excuseReason{
 		is("the pool has begun a dry run", pool.Annotations[dryRunAnnotation] == "true"),
 		is("the machine has died", s.cloud.find(claim.Status.ProviderID) == nil),
 		is("a budget may have begun to hold", comesAndGoes(pool, command.Underutilized)),
@@ -282,7 +282,7 @@ func (j *judge) leftover(move string, begun time.Time) {
 		if j.asks(givenUpForFree); slices.ContainsFunc(s.tenantsOn(c.Status.NodeName), isAlive) {
 			continue
 		}
-		j.charge(givenUpForFree, []plea{
+		j.charge(givenUpForFree, []excuseReason{
 			is("the pool is no more", !ok),
 			{"the pool has begun a dry run", func() bool { return pool.Annotations[dryRunAnnotation] == "true" }},
 			{"the planner has failed on the claim, or on whom it was made for", func() bool {

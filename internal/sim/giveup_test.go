@@ -216,10 +216,10 @@ func TestLeftoversThatShowTheCause(t *testing.T) {
 			s, r, _ := givenUp(t)
 			failed := cluster.Quarantine{Claims: map[string]cluster.Failure{c.failed: {Until: s.clock.now.Add(
 				10 * time.Minute)}}}
-			setbacks := map[string]*cluster.WorkloadTries{owner: {Owner: owner, Retained: c.shows,
+			tries := map[string]*cluster.WorkloadTries{owner: {Owner: owner, Retained: c.shows,
 				ComingClaims: c.coming}}
 			r.seen = (&cluster.Snapshot{Claims: append(c.claims, &cluster.Claim{Name: "made"}), Quarantine: failed,
-				WorkloadTries: setbacks}).Seal()
+				WorkloadTries: tries}).Seal()
 			s.judge.leftover(move, s.judge.begun[move])
 			if (s.failure == nil) != c.want {
 				t.Errorf("the judge says %v", s.failure)

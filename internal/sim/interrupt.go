@@ -147,7 +147,7 @@ func (j *judge) interrupting(r *replica, c command.DeleteClaim) {
 		}
 	}
 	if len(r.leavers(c.Node)) > 0 && (made == 0 || up < made) {
-		j.charge(promise, []plea{
+		j.charge(promise, []excuseReason{
 			{"there is room elsewhere", func() bool {
 				return r.roomElsewhere(c.Node, claim.Annotations[cluster.MoveAnnotation])
 			}},

@@ -47,11 +47,11 @@ type judge struct {
 	// repooled is from when to when somebody had changed which pool a claim says it is of.
 	repooled map[types.UID]span
 	// left is what the nodes cost that a leader has ended for a move so far, by move, and leftByStale is the same of
-	// stale replicas; parties are the moves that share new nodes, by the name of the first.
+	// stale replicas; movesWith are the moves that share new nodes, by the name of the first.
 	left, leftByStale map[string]float64
 	// died are the moves of which a machine had died by itself when its node was ended.
-	died    map[string]bool
-	parties map[string]string
+	died      map[string]bool
+	movesWith map[string]string
 	// before are the pods that were there when the first node of a move was ended, by move: none of them has come in
 	// the place of a pod of the move's nodes.
 	before map[string]map[types.UID]bool
@@ -64,8 +64,8 @@ type judge struct {
 	// marked are claims that say why they go, and fences is when each has begun to say so.
 	marked map[types.UID]bool
 	fences map[types.UID][]time.Time
-	// vain counts the nodes that were made for somebody and are of no use to them.
-	vain *vanity
+	// unused counts the nodes that were made for somebody and are of no use to them.
+	unused *unusedJudge
 }
 
 func newJudge(s *Sim) *judge {
@@ -74,12 +74,12 @@ func newJudge(s *Sim) *judge {
 		written:   make(map[string]bool),
 		voluntary: make(map[types.UID]bool), repaired: make(map[types.UID]bool), turns: make(map[types.UID]int),
 		left: make(map[string]float64), leftByStale: make(map[string]float64), died: make(map[string]bool),
-		parties: make(map[string]string),
-		before:  make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
+		movesWith: make(map[string]string),
+		before:    make(map[string]map[types.UID]bool), asked: make(map[question]time.Time),
 		meant: make(map[types.UID]string), takenFrom: make(map[string]bool), repooled: make(map[types.UID]span),
 		moves: make(map[types.UID]string), begun: make(map[string]time.Time), reopens: make(map[string]int),
 		loosened: make(map[string]time.Time),
-		marked:   make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), vain: newVanity(s),
+		marked:   make(map[types.UID]bool), fences: make(map[types.UID][]time.Time), unused: newUnusedJudge(s),
 	}
 }
 
@@ -193,7 +193,7 @@ func (j *judge) spending(g *policyv1.PodDisruptionBudget) {
 	if j.asks(promise); healthy > g.Status.DesiredHealthy {
 		return
 	}
-	j.charge(promise, []plea{is("pods went by themselves before they were counted again",
+	j.charge(promise, []excuseReason{is("pods went by themselves before they were counted again",
 		healthy < g.Status.CurrentHealthy)},
 		"%s wants %d healthy pods, has %d, and one is evicted", g.Name, g.Status.DesiredHealthy, healthy)
 }
@@ -218,7 +218,7 @@ func (j *judge) lastCall(r *replica, pod *corev1.Pod) {
 	}
 	claim := s.claimOf(pod.Spec.NodeName)
 	if claim == nil {
-		j.charge(byEviction, []plea{is("the claim was removed by force", true)}, "")
+		j.charge(byEviction, []excuseReason{is("the claim was removed by force", true)}, "")
 		return // what its end was to be can't be told any more
 	}
 	if claim.DeletionTimestamp == nil {
@@ -280,7 +280,7 @@ func (j *judge) changed(r *replica, k kind, key string) {
 	j.asks(claimOutlives)
 	for _, m := range j.sim.cloud.machines {
 		if m.instance.ClaimUID == c.UID {
-			j.charge(claimOutlives, []plea{is("another replica has just launched it", j.launchedBeside(r, m)),
+			j.charge(claimOutlives, []excuseReason{is("another replica has just launched it", j.launchedBeside(r, m)),
 				is("the cloud's list did not show it yet", j.hidden(r, m))},
 				"%s lets go of %s while %s runs", r, key, m.instance.ProviderID)
 		}

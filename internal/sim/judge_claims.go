@@ -38,7 +38,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 	if !ok {
 		return
 	}
-	j.vain.made(r, claim)
+	j.unused.made(r, claim)
 	if claim.Annotations[cluster.ReplacesAnnotation] == "" {
 		j.provisioned = j.sim.clock.now
 	}
@@ -68,7 +68,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 	}
 	if j.asks(withinLimits); all > limit.Value() {
 		j.charge(withinLimits,
-			[]plea{
+			[]excuseReason{
 				is(cutOff, r.stale),
 				is("another replica's claims were not known yet", known <= limit.Value()),
 				is("somebody had changed of which pool a claim says it is", odd),
@@ -82,7 +82,7 @@ func (j *judge) created(r *replica, obj client.Object) {
 // limits were asked when the claim was made, so what was known then counts.
 func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	s := j.sim
-	j.vain.start(claim.UID)
+	j.unused.start(claim.UID)
 	now, there := find[*v1.NodeClaim](s.store, claims, claim.Name)
 	if !there || now.UID != claim.UID {
 		return // whoever asked has an old view; the machine will be found and ended
@@ -116,7 +116,7 @@ func (j *judge) launched(claim *v1.NodeClaim, m *machine) {
 	if limit, has := pool.Spec.Limits[corev1.ResourceCPU]; has {
 		if j.asks(withinLimits); all.cpu > limit.MilliValue() {
 			j.charge(withinLimits,
-				[]plea{
+				[]excuseReason{
 					is(cutOff, j.foreign[claim.UID]),
 					is("another replica's claims were not known yet", known.cpu <= limit.MilliValue()),
 					is("somebody has just changed whose a claim is", sure.cpu <= limit.MilliValue()),

@@ -40,7 +40,7 @@ func (s *Sim) join(m *machine) {
 				LastTransitionTime: metav1.NewTime(s.clock.seconds())}},
 		},
 	}
-	if s.strikes("bare", s.weather.bare) {
+	if s.strikes("bare", s.rates.bare) {
 		node.Spec.Taints = node.Spec.Taints[:1] // its image knows nothing of the contract
 	}
 	s.trace.note("kubelet: %s joins as %s", m.instance.ProviderID, m.node)
@@ -151,7 +151,7 @@ func (s *Sim) tend(pod *corev1.Pod) {
 	}
 	switch key, uid := keyOf(pod), pod.UID; {
 	case pod.DeletionTimestamp != nil:
-		if s.strikes("stuckPod", s.weather.stuckPod) {
+		if s.strikes("stuckPod", s.rates.stuckPod) {
 			return
 		}
 		grace := time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second

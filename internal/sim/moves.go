@@ -31,8 +31,8 @@ func theClass() cluster.ClassRef {
 	return cluster.ClassRef{Group: classGroup, Kind: classKind, Name: className}
 }
 
-// drawCare draws what a pool says about the disruption of its nodes.
-func (s *Sim) drawCare(p *v1.NodePool) {
+// drawDisruption draws what a pool says about the disruption of its nodes.
+func (s *Sim) drawDisruption(p *v1.NodePool) {
 	c := s.clock
 	care := map[string]string{}
 	if c.chance(0.1) {
@@ -61,13 +61,13 @@ func (s *Sim) newImage() {
 	}
 }
 
-// imagery is what the cloud says of drift to a replica, between two plans.
-type imagery struct{ r *replica }
+// driftAnswers is what the cloud says of drift to a replica, between two plans.
+type driftAnswers struct{ r *replica }
 
 // Drifted implements ingest.DriftAsker.
-func (i imagery) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
+func (i driftAnswers) Drifted(_ context.Context, claim *v1.NodeClaim) (cloudprovider.DriftReason, error) {
 	s := i.r.sim
-	if s.strikes("launchError", s.weather.launchError) {
+	if s.strikes("launchError", s.rates.launchError) {
 		return "", errors.New("the cloud has a bad day")
 	}
 	m := s.cloud.find(claim.Status.ProviderID)
@@ -141,7 +141,7 @@ func (s *Sim) changePrices() {
 		copied := *t
 		copied.Offerings = slices.Clone(t.Offerings)
 		for i := range copied.Offerings {
-			copied.Offerings[i].Price *= 0.7 + 0.6*s.clock.dice.Float64()
+			copied.Offerings[i].Price *= 0.7 + 0.6*s.clock.random.Float64()
 		}
 		types = append(types, &copied)
 	}
@@ -199,8 +199,8 @@ func (j *judge) leaving(r *replica, claim *v1.NodeClaim, reason command.Reason) 
 	if j.asks(neverDearer); coming <= going+rounding {
 		return
 	}
-	j.charge(neverDearer, []plea{
-		{"a machine has died, and nobody knows what it would cost", func() bool { return j.bereft(move) }},
+	j.charge(neverDearer, []excuseReason{
+		{"a machine has died, and nobody knows what it would cost", func() bool { return j.lostMachine(move) }},
 		{"somebody else has ended a part of the move", func() bool { return j.disturbed(move) }},
 		is("a node of the move was interrupted, and what was made is for its pods, too", j.takenFrom[move]),
 		// Catalogs are asked for every five minutes, and what was begun goes on.
@@ -225,7 +225,7 @@ func (j *judge) ending(r *replica, c command.DeleteClaim) {
 		other := r.cache[claims][name].(*v1.NodeClaim)
 		if other.Annotations[cluster.ReplacesAnnotation] == move && !meta.IsStatusConditionTrue(other.Status.Conditions,
 			v1.ConditionTypeInitialized) {
-			j.charge(promise, []plea{
+			j.charge(promise, []excuseReason{
 				{"a static pool has another in its place", func() bool { return r.replacedAgain(claim, move) }},
 				{"a static pool has as many nodes without it", func() bool {
 					return other.DeletionTimestamp != nil && r.fullWithout(claim)
@@ -345,8 +345,8 @@ func (s *Sim) driftedAndMayGo(claim *v1.NodeClaim) bool {
 	m := s.cloud.find(claim.Status.ProviderID)
 	drifted := m != nil && m.image != s.cloud.image ||
 		claim.Annotations[v1.NodePoolHashAnnotationKey] != pool.Annotations[v1.NodePoolHashAnnotationKey]
-	s.mercy.asks(driftedGo)
-	return drifted && !s.mercy.spares(driftedGo, is("DaemonSets leave its pods no room on a new node",
+	s.forgiven.asks(driftedGo)
+	return drifted && !s.forgiven.spares(driftedGo, is("DaemonSets leave its pods no room on a new node",
 		len(s.daemons) > 0))
 }
 

@@ -98,11 +98,11 @@ type act struct {
 func (s *Sim) start() *replica {
 	s.started++
 	if s.started > 1 {
-		s.judge.vain.began = append(s.judge.vain.began, s.clock.now)
+		s.judge.unused.began = append(s.judge.unused.began, s.clock.now)
 	}
 	r := &replica{sim: s, number: s.started, started: s.clock.now, sent: make(map[string]time.Time),
 		breath: pick(s.clock, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond})}
-	r.skew, r.clock = s.foes.skew, r.newClock()
+	r.skew, r.clock = s.adversaryState.skew, r.newClock()
 	if err := r.clock.Settle(func() error { r.hears(r.steady()); return nil }); err != nil {
 		panic(err) // it is always answered
 	}
@@ -112,8 +112,9 @@ func (s *Sim) start() *replica {
 		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, IsLeader: r.leads,
 		Planner: s.planner(),
 		Actor: &actuate.Actor{
-			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudDoor{r}, Now: r.clock.Now, Names: r.book.Names,
-			Wait: r.wait,
+			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudClient{r}, Now: r.clock.Now,
+			Names: r.book.Names,
+			Wait:  r.wait,
 		},
 	}
 	r.book.NoteNodeClassVersion(theClass(), fmt.Sprint(s.cloud.image))
@@ -210,10 +211,10 @@ func (r *replica) pass() {
 		return // it ends as soon as it looks at the lease
 	}
 	r.book.FetchCatalogs(r.ctx, r.sim.cloud)
-	if _, err := r.book.RefreshInventory(r.ctx, register{cloudDoor{r}}); err != nil {
+	if _, err := r.book.RefreshInventory(r.ctx, register{cloudClient{r}}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
 	}
-	if err := r.book.AskDueDrift(r.ctx, imagery{r}, api{r: r}); err != nil {
+	if err := r.book.AskDueDrift(r.ctx, driftAnswers{r}, api{r: r}); err != nil {
 		r.sim.trace.note("%s: %v", r, err)
 	}
 	r.planning, r.changed = true, false
@@ -298,7 +299,7 @@ func (w world) Planned(at time.Time)            { w.r.book.Planned(at) }
 func (w world) Quarantine(q cluster.Quarantine) { w.r.book.Quarantine(q) }
 func (w world) Rev() uint64 {
 	s := w.r.sim
-	if s.depth < 2 && s.strikes("slowPlans", s.weather.slowPlans) {
+	if s.depth < 2 && s.strikes("slowPlans", s.rates.slowPlans) {
 		s.depth++
 		s.clock.runUntil(s.clock.now.Add(s.clock.between(0, 2*time.Second)), s.over)
 		s.depth--

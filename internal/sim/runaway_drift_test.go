@@ -22,7 +22,7 @@ func TestDriftThatComesBack(t *testing.T) {
 					s.cloud.fickle = true
 					s.start()
 					s.clock.runUntil(s.clock.now.Add(time.Hour), s.over)
-					made := len(s.judge.vain.madeFor)
+					made := len(s.judge.unused.madeFor)
 					t.Logf("%d NodeClaims", made)
 					if s.failure != nil || made > most || made < 3 {
 						t.Errorf("%d NodeClaims were made in an hour for %d nodes, want at most %d and some: %v", made,
@@ -74,7 +74,7 @@ func TestDriftRollsAreNotSlowed(t *testing.T) {
 // driftWorld is a pool that lets all its nodes drift at once, with so many nodes or pods.
 func driftWorld(seed uint64, count int, static bool) *Sim {
 	s := newSim(seed, Options{})
-	s.judge.vain.on = true
+	s.judge.unused.on = true
 	pool := s.hourPool("general", "none")
 	pool.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "100%"}}
 	if static {
@@ -90,6 +90,6 @@ func driftWorld(seed uint64, count int, static bool) *Sim {
 	replicas := int32(count)
 	set.Spec.Replicas = &replicas
 	s.store.create(set)
-	s.judge.vain.about(set.UID).share = 1
+	s.judge.unused.about(set.UID).share = 1
 	return s
 }

@@ -28,7 +28,7 @@ func TestNodesThatExpireAtOnce(t *testing.T) {
 func playExpiry(t *testing.T, life, soft time.Duration, seed uint64) {
 	const kind = "none"
 	s := newSim(seed, Options{})
-	s.judge.vain.on = true
+	s.judge.unused.on = true
 	pool := s.hourPool("general", kind)
 	pool.Spec.Template.Spec.ExpireAfter = lasting(life)
 	if soft > 0 {
@@ -40,17 +40,17 @@ func playExpiry(t *testing.T, life, soft time.Duration, seed uint64) {
 	one := int32(1)
 	set.Spec.Replicas = &one
 	s.store.create(set)
-	s.judge.vain.about(set.UID).share = 1
-	s.clock.after(time.Second, s.judge.vain.watch)
+	s.judge.unused.about(set.UID).share = 1
+	s.clock.after(time.Second, s.judge.unused.watch)
 	s.start()
 	begin, launched := s.clock.now, 0
 	for s.failure == nil && s.clock.now.Before(begin.Add(time.Hour)) {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
-		for _, a := range s.judge.vain.of {
+		for _, a := range s.judge.unused.of {
 			launched = max(launched, len(a.launched))
 		}
 	}
-	made := len(s.judge.vain.madeFor)
+	made := len(s.judge.unused.madeFor)
 	t.Logf("%d NodeClaims were made in an hour; %d machines were launched while no pod ran for a minute",
 		made, launched)
 	if most := 22; s.failure != nil || launched > most { // 2 B + 20

@@ -25,7 +25,7 @@ func TestATaintThatPasses(t *testing.T) {
 func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	const replicas, passes, patience = 10, 15 * time.Second, 2 * time.Minute
 	s := newSim(seed, Options{})
-	s.judge.vain.on = true
+	s.judge.unused.on = true
 	pool := s.hourPool("general", kind)
 	pool.Spec.Disruption.ConsolidateAfter, pool.Spec.Disruption.Budgets = lasting(0), []v1.Budget{{Nodes: "100%"}}
 	small := s.cloud.types[0]
@@ -40,7 +40,7 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 	half := apiresource.NewMilliQuantity(small.Capacity.Cpu().MilliValue()/2+1, apiresource.DecimalSI)
 	set.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *half}
 	s.store.create(set)
-	s.judge.vain.about(set.UID).share = 1
+	s.judge.unused.about(set.UID).share = 1
 	a := s.startAgent(kind)
 	a.from, a.delay, a.passes = "joined", 0, passes
 	s.start()
@@ -49,7 +49,7 @@ func playPassingTaint(t *testing.T, kind string, seed uint64) {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)
 	}
 	launched := 0
-	for _, a := range s.judge.vain.of {
+	for _, a := range s.judge.unused.of {
 		launched += len(a.launched)
 	}
 	t.Logf("%d pods run after %s on %d machines", running(s, "victim"), s.clock.now.Sub(begin), launched)

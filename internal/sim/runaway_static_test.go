@@ -53,7 +53,7 @@ func TestStaticNodesThatEndAtOnceAfterRestarts(t *testing.T) {
 // playStatic plays a static pool for a while, and counts the NodeClaims that are made.
 func playStatic(t *testing.T, seed uint64, replicas int64, lasts time.Duration, change func(*Sim, *v1.NodePool)) int {
 	s := newSim(seed, Options{})
-	s.judge.vain.on = true
+	s.judge.unused.on = true
 	s.policy.StaticCapacity = true
 	pool := s.hourPool("static", "none")
 	pool.Spec.Replicas = &replicas
@@ -61,7 +61,7 @@ func playStatic(t *testing.T, seed uint64, replicas int64, lasts time.Duration, 
 	s.store.create(pool)
 	s.start()
 	s.clock.runUntil(s.clock.now.Add(lasts), s.over)
-	made := len(s.judge.vain.madeFor)
+	made := len(s.judge.unused.madeFor)
 	t.Logf("seed %d: %d NodeClaims", seed, made)
 	if s.failure != nil {
 		t.Error(s.failure)

@@ -85,7 +85,7 @@ func TestHoursThatAreAskedForArePlayed(t *testing.T) {
 // tellHours tells, for each kind of agent, how close to the bounds the hours came.
 func tellHours(t *testing.T, all []hour, count uint64) {
 	t.Helper()
-	shown := len(slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return !h.witness }))
+	shown := len(slices.DeleteFunc(slices.Clone(all), func(h hour) bool { return !h.leftUnused }))
 	t.Logf("in %d hours a node stood for the pods when the agent took back what it did", shown)
 	if shown == 0 && count >= ordinaryHours {
 		t.Errorf("in %d hours no node stood to show that the cause had gone", count)
@@ -107,10 +107,10 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 				"it tests nothing", len(of), kind)
 		}
 		late := slices.MaxFunc(of, func(a, b hour) int { return int(a.recovered - b.recovered) })
-		t.Logf("%-16s %4d hours, %d of them with more launches than nodes needed; nodes in vain cost at most %.0f %% "+
+		t.Logf("%-16s %4d hours, %d of them with more launches than nodes needed; unused nodes cost at most %.0f %% "+
 			"of what they may (seed %d)",
 			kind, len(of), harm, 100*spent.spent, spent.seed)
-		t.Logf("%-16s %4d hours; launched in vain or not, at most %d (seed %d, %d nodes needed); "+
+		t.Logf("%-16s %4d hours; launched at most %d (seed %d, %d nodes needed); "+
 			"closest to the bound by %d (seed %d); pods ran %s after its end at the latest (seed %d)",
 			kind, len(of), most.launched, most.seed, most.wanted, spare.spare, spare.seed,
 			late.recovered.Round(time.Second), late.seed)
@@ -119,15 +119,15 @@ func tellHours(t *testing.T, all []hour, count uint64) {
 
 // hour is what came of one of them.
 type hour struct {
-	seed      uint64
-	kind      string
-	failure   *Failure
-	launched  int     // machines for the owner that got most
-	wanted    int     // the nodes that its pods need
-	spare     int     // how far below the bound
-	spent     float64 // what nodes in vain cost, as a part of what they may
-	recovered time.Duration
-	witness   bool // a node stood for the pods when the agent ended, and took them
+	seed       uint64
+	kind       string
+	failure    *Failure
+	launched   int     // machines for the owner that got most
+	wanted     int     // the nodes that its pods need
+	spare      int     // how far below the bound
+	spent      float64 // what unused nodes cost, as a part of what they may
+	recovered  time.Duration
+	leftUnused bool // a node stood for the pods when the agent ended, and took them
 }
 
 func runHour(seed uint64, o Options) hour {
@@ -138,7 +138,7 @@ func runHour(seed uint64, o Options) hour {
 	s.start()
 	begin := s.clock.now
 	s.clock.runUntil(begin.Add(time.Hour), s.over)
-	v := s.judge.vain
+	v := s.judge.unused
 	if s.failure == nil {
 		h.recovered = s.recover(a)
 	}
@@ -150,7 +150,7 @@ func runHour(seed uint64, o Options) hour {
 			h.launched, h.wanted = len(a.launched), v.needs(owner, begin)
 		}
 	}
-	h.witness = s.seen["witness"] > 0
+	h.leftUnused = s.seen["witness"] > 0
 	for len(s.replicas) > 0 {
 		s.replicas[0].kill()
 	}

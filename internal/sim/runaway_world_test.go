@@ -24,7 +24,7 @@ const (
 // prepareHour draws a cluster with an agent in it, and who suffers from it.
 func (s *Sim) prepareHour() *agent {
 	c := s.clock
-	v := s.judge.vain
+	v := s.judge.unused
 	kind := nodeAgents()[int(s.seed)%len(nodeAgents())]
 	v.on, v.billed, v.shrinks = true, true, kind == "shrink"
 	s.store.create(s.hourPool("general", kind))
@@ -143,9 +143,9 @@ func (s *Sim) growBystander() {
 	})
 }
 
-// witness is a node that stands for pods of the victim, if they wait: the agent has struck it and nobody ends it. Empty
-// for none.
-func (s *Sim) witness(a *agent) string {
+// leftUnused is a node that stands for pods of the victim, if they wait: the agent has struck it and nobody ends it.
+// Empty for none.
+func (s *Sim) leftUnused(a *agent) string {
 	if s.someRun("victim") {
 		return ""
 	}
@@ -157,7 +157,7 @@ func (s *Sim) witness(a *agent) string {
 		if claim == nil || claim.DeletionTimestamp != nil {
 			continue
 		}
-		for owner := range s.judge.vain.madeFor[claim.UID] {
+		for owner := range s.judge.unused.madeFor[claim.UID] {
 			if a.victims[owner] && !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 {
 				s.seen["witness"]++
 				return n.Name
@@ -188,7 +188,7 @@ func (s *Sim) recover(a *agent) time.Duration {
 	stopped := s.clock.now
 	shown := ""
 	if a.tidy {
-		shown = s.witness(a)
+		shown = s.leftUnused(a)
 	}
 	for s.failure == nil {
 		s.clock.runUntil(s.clock.now.Add(time.Second), s.over)

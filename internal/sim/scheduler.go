@@ -68,7 +68,7 @@ func (s *Sim) scheduleSoon() {
 }
 
 // schedule is one round of kube-scheduler over all pods that wait. What it binds takes effect a moment later; until
-// then the room counts as taken. It decides by dice between nodes that do.
+// then the room counts as taken. It decides at random between nodes that do.
 func (s *Sim) schedule() {
 	var waiting []*corev1.Pod
 	view, at := []*seen{}, map[string]*seen{}

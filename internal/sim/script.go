@@ -43,10 +43,10 @@ func (s *Sim) choosePolicy() {
 	}
 }
 
-// prepare draws the cluster, what people do with it and what goes wrong, and says how long the storm takes.
+// prepare draws the cluster, what people do with it and what goes wrong, and says how long the faults last.
 func (s *Sim) prepare() time.Duration {
 	c := s.clock
-	storm := c.between(60*time.Second, 4*time.Minute)
+	faultTime := c.between(60*time.Second, 4*time.Minute)
 	s.store.create(s.newPool("general", false))
 	if c.chance(0.6) {
 		s.store.create(s.newPool("special", true))
@@ -62,19 +62,19 @@ func (s *Sim) prepare() time.Duration {
 		}
 	}
 	for range c.number(1, 6) {
-		c.after(c.between(5*time.Second, storm), s.scale)
+		c.after(c.between(5*time.Second, faultTime), s.scale)
 	}
 	if c.chance(0.3) {
-		s.drawThrift(storm)
+		s.drawSaving(faultTime)
 	}
-	s.drawWeather(storm)
-	s.drawAdversaries(storm)
-	return storm
+	s.drawFaultRates(faultTime)
+	s.drawAdversaries(faultTime)
+	return faultTime
 }
 
-// drawThrift makes a cluster in which much can be saved: many pods come and some of them go again, and whatever costs
+// drawSaving makes a cluster in which much can be saved: many pods come and some of them go again, and whatever costs
 // less is done, at once and all at the same time.
-func (s *Sim) drawThrift(storm time.Duration) {
+func (s *Sim) drawSaving(faultTime time.Duration) {
 	c := s.clock
 	s.policy.Disrupt.MinSaving, s.policy.Disrupt.MinSavingPerPod, s.policy.Disrupt.EvictionsPerHour = 0, 0, 0
 	s.policy.Disrupt.SpotToSpot, s.policy.Disrupt.SpotTypes = true, 1
@@ -88,11 +88,11 @@ func (s *Sim) drawThrift(storm time.Duration) {
 		})
 	}
 	for range c.number(1, 3) {
-		at := c.between(0, storm/2)
+		at := c.between(0, faultTime/2)
 		for _, set := range list[*appsv1.ReplicaSet](s.store, sets) {
 			many, few := int32(c.number(6, 16)), int32(c.number(2, 5))
 			c.after(at, func() { s.scaleTo(set, many) })
-			c.after(at+c.between(15*time.Second, storm/2), func() { s.scaleTo(set, few) })
+			c.after(at+c.between(15*time.Second, faultTime/2), func() { s.scaleTo(set, few) })
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (s *Sim) newPool(name string, special bool) *v1.NodePool {
 	if c.chance(0.2) {
 		t.Spec.ExpireAfter = lasting(c.between(2*time.Minute, 6*time.Minute).Truncate(time.Second))
 	}
-	s.drawCare(p)
+	s.drawDisruption(p)
 	if c.chance(0.3) {
 		weight := int32(c.number(1, 100))
 		p.Spec.Weight = &weight

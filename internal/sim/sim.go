@@ -29,13 +29,13 @@ const (
 
 // Sim is one run: a world, the program in it, and what goes wrong.
 type Sim struct {
-	seed    uint64
-	clock   *clock
-	trace   *trace
-	store   *store
-	cloud   *cloud
-	judge   *judge
-	weather weather
+	seed  uint64
+	clock *clock
+	trace *trace
+	store *store
+	cloud *cloud
+	judge *judge
+	rates faultRates
 	// mistakes are what the planner fails on.
 	mistakes mistakes
 	policy   plan.Policy
@@ -62,8 +62,8 @@ type Sim struct {
 	// deletesNodes is a cloud controller that deletes Nodes whose machine is gone; slowPatches sends every patch as
 	// text.
 	deletesNodes, slowPatches bool
-	foes                      foes
-	mercy                     mercy
+	adversaryState            adversaryState
+	forgiven                  forgivenCounts
 
 	busyAt   time.Time // when a plan last asked for something
 	busyWith string
@@ -106,11 +106,11 @@ type Options struct {
 func Run(seed uint64, o Options) Result {
 	s := newSim(seed, o)
 	begin := s.clock.now
-	s.judge.vain.on, s.judge.vain.moving = true, true
-	storm := s.prepare()
+	s.judge.unused.on, s.judge.unused.moving = true, true
+	faultTime := s.prepare()
 	s.start()
-	s.clock.after(time.Second, s.judge.vain.watch)
-	s.clock.runUntil(begin.Add(storm), s.over)
+	s.clock.after(time.Second, s.judge.unused.watch)
+	s.clock.runUntil(begin.Add(faultTime), s.over)
 	if s.failure == nil {
 		s.settle()
 	}
@@ -128,7 +128,8 @@ func newSim(seed uint64, o Options) *Sim {
 	c := newClock(seed)
 	s := &Sim{seed: seed, clock: c, trace: newTrace(c), store: newStore(c), assumed: make(map[types.UID]string),
 		slowPatches: o.SlowPatches, seen: make(map[string]int),
-		ticks: make(map[string]ticks), foes: foes{dice: rand.New(rand.NewPCG(seed, 0xf0e)), only: o.Adversary}}
+		ticks: make(map[string]ticks), adversaryState: adversaryState{random: rand.New(rand.NewPCG(seed, 0xf0e)),
+			only: o.Adversary}}
 	s.trace.tell = o.Tell
 	s.store.watch = s.announce
 	s.judge = newJudge(s)
@@ -173,9 +174,9 @@ func (s *Sim) settle() {
 	for s.failure == nil {
 		s.clock.runUntil(s.clock.now.Add(10*time.Second), s.over)
 		still := s.clock.now.Sub(s.busyAt) >= quiet
-		disorder := s.disorder()
+		disorder := s.firstProblem()
 		if still && disorder == "" {
-			s.mercy.count(s.seen)
+			s.forgiven.count(s.seen)
 			return
 		}
 		if s.clock.now.Before(deadline) {
@@ -204,7 +205,7 @@ func (s *Sim) bound() bool {
 	if s.policy.Disrupt.EvictionsPerHour > 0 || s.clock.now.Sub(s.judge.provisioned) > restless {
 		return false
 	}
-	s.judge.excused(comesToRest, []plea{is("evictions were not bounded", true)})
+	s.judge.excused(comesToRest, []excuseReason{is("evictions were not bounded", true)})
 	s.trace.note("someone: bounds evictions again")
 	s.policy.Disrupt.EvictionsPerHour = evictionsPerHour
 	for _, r := range s.replicas {

@@ -138,7 +138,7 @@ func everything() []string {
 	for _, name := range []string{"timeoutBefore", "timeoutAfter", "tooMany", "internal", "conflict", "throttled",
 		"launchError", "cloudAnswerLost",
 		"neverComes", "bare", "stuckPod", "slowPlans"} {
-		out = append(out, "weather "+name)
+		out = append(out, "fault "+name)
 	}
 	return out
 }

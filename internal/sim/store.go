@@ -65,48 +65,48 @@ type store struct {
 	clock   *clock
 	version uint64
 	uids    int
-	shelves [kinds]shelf
+	kinds   [kinds]kindStore
 	watch   func(k kind, obj client.Object, gone bool)
 }
 
-// shelf holds the objects of a kind, in the order of their keys.
-type shelf struct {
+// kindStore holds the objects of a kind, in the order of their keys.
+type kindStore struct {
 	keys    []string
 	objects map[string]client.Object
 }
 
 func newStore(c *clock) *store {
 	s := &store{clock: c}
-	for k := range s.shelves {
-		s.shelves[k].objects = make(map[string]client.Object)
+	for k := range s.kinds {
+		s.kinds[k].objects = make(map[string]client.Object)
 	}
 	return s
 }
 
 // get finds an object, or nil.
-func (s *store) get(k kind, key string) client.Object { return s.shelves[k].objects[key] }
+func (s *store) get(k kind, key string) client.Object { return s.kinds[k].objects[key] }
 
 // find finds an object of a Go type.
 func find[T client.Object](s *store, k kind, key string) (T, bool) {
-	obj, ok := s.shelves[k].objects[key].(T)
+	obj, ok := s.kinds[k].objects[key].(T)
 	return obj, ok
 }
 
 // list is all objects of a kind.
 func list[T client.Object](s *store, k kind) []T {
-	shelf := &s.shelves[k]
-	out := make([]T, 0, len(shelf.keys))
-	for _, key := range shelf.keys {
-		out = append(out, shelf.objects[key].(T))
+	of := &s.kinds[k]
+	out := make([]T, 0, len(of.keys))
+	for _, key := range of.keys {
+		out = append(out, of.objects[key].(T))
 	}
 	return out
 }
 
-// create puts a new object on its shelf; false if the name is taken. The object is the store's from then on.
+// create puts a new object into the store; false if the name is taken. The object is the store's from then on.
 func (s *store) create(obj client.Object) bool {
 	k, key := kindOf(obj), keyOf(obj)
-	shelf := &s.shelves[k]
-	if shelf.objects[key] != nil {
+	of := &s.kinds[k]
+	if of.objects[key] != nil {
 		return false
 	}
 	s.uids++
@@ -114,9 +114,9 @@ func (s *store) create(obj client.Object) bool {
 	obj.SetCreationTimestamp(metav1.NewTime(s.clock.seconds()))
 	obj.SetGeneration(1)
 	s.stamp(obj)
-	i, _ := slices.BinarySearch(shelf.keys, key)
-	shelf.keys = slices.Insert(shelf.keys, i, key)
-	shelf.objects[key] = obj
+	i, _ := slices.BinarySearch(of.keys, key)
+	of.keys = slices.Insert(of.keys, i, key)
+	of.objects[key] = obj
 	s.watch(k, obj, false)
 	return true
 }
@@ -130,7 +130,7 @@ func (s *store) stamp(obj client.Object) {
 // goes.
 func (s *store) write(obj client.Object) {
 	k, key := kindOf(obj), keyOf(obj)
-	if s.shelves[k].objects[key] == nil {
+	if s.kinds[k].objects[key] == nil {
 		panic(fmt.Sprintf("writing %s %s, which is not there", k, key))
 	}
 	if k != pods && obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
@@ -138,7 +138,7 @@ func (s *store) write(obj client.Object) {
 		return
 	}
 	s.stamp(obj)
-	s.shelves[k].objects[key] = obj
+	s.kinds[k].objects[key] = obj
 	s.watch(k, obj, false)
 }
 
@@ -150,10 +150,10 @@ func (s *store) remove(obj client.Object) {
 }
 
 func (s *store) drop(k kind, key string, obj client.Object) {
-	shelf := &s.shelves[k]
-	delete(shelf.objects, key)
-	i, _ := slices.BinarySearch(shelf.keys, key)
-	shelf.keys = slices.Delete(shelf.keys, i, i+1)
+	of := &s.kinds[k]
+	delete(of.objects, key)
+	i, _ := slices.BinarySearch(of.keys, key)
+	of.keys = slices.Delete(of.keys, i, i+1)
 	s.stamp(obj)
 	s.watch(k, obj, true)
 }

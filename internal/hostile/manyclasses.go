@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// crowd is n pods of a class each, with what makes each of them special.
-func crowd(name string, n int, special func(i int, p *corev1.Pod)) Case {
+// podClasses is n pods of a class each, with what makes each of them special.
+func podClasses(name string, n int, special func(i int, p *corev1.Pod)) Case {
 	pods := Distinct(n)
 	for i, p := range pods {
 		special(i, p)
@@ -15,70 +15,70 @@ func crowd(name string, n int, special func(i int, p *corev1.Pod)) Case {
 	return Case{fmt.Sprint(name, "-", n), objects(pods)}
 }
 
-func ties(p *corev1.Pod) *corev1.Affinity {
+func affinityOf(p *corev1.Pod) *corev1.Affinity {
 	if p.Spec.Affinity == nil {
 		p.Spec.Affinity = &corev1.Affinity{}
 	}
 	return p.Spec.Affinity
 }
 
-// Vain is n pods of a class each that ask for instance types which nobody sells.
-func Vain(n int) Case {
-	return crowd("vain", n, func(i int, p *corev1.Pod) {
+// Unsold is n pods of a class each that ask for instance types which nobody sells.
+func Unsold(n int) Case {
+	return podClasses("unsold", n, func(i int, p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{corev1.LabelInstanceTypeStable: text("x", i)}
 	})
 }
 
 // Mistyped is n pods of a class each that ask for labels which no node has, though some have one that is much like it.
 func Mistyped(n int) Case {
-	return crowd("mistyped", n, func(i int, p *corev1.Pod) {
+	return podClasses("mistyped", n, func(i int, p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone + "s": text("x", i)}
 	})
 }
 
-// Crowds are n pods each, of n classes, that get in each other's way in different manners.
-func Crowds(n int) []Case {
+// ManyClasses are n pods each, of n classes, that get in each other's way in different manners.
+func ManyClasses(n int) []Case {
 	return []Case{
-		RepellingCase(n), DistinctCase(n), Vain(n), Mistyped(n),
-		crowd("chain", n, func(i int, p *corev1.Pod) {
+		RepellingCase(n), DistinctCase(n), Unsold(n), Mistyped(n),
+		podClasses("chain", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"step": fmt.Sprint(i)}
 			if i > 0 {
-				ties(p).PodAffinity = &corev1.PodAffinity{
+				affinityOf(p).PodAffinity = &corev1.PodAffinity{
 					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 						term(corev1.LabelTopologyZone, selector("step", fmt.Sprint(i-1)))},
 				}
 			}
 		}),
-		crowd("chain-of-hosts", n, func(i int, p *corev1.Pod) {
+		podClasses("chain-of-hosts", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"step": fmt.Sprint(i)}
 			if i > 0 {
-				ties(p).PodAffinity = &corev1.PodAffinity{
+				affinityOf(p).PodAffinity = &corev1.PodAffinity{
 					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 						term(corev1.LabelHostname, selector("step", fmt.Sprint(i-1)))},
 				}
 			}
 		}),
-		crowd("together", n, func(_ int, p *corev1.Pod) {
+		podClasses("together", n, func(_ int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": "together"}
-			ties(p).PodAffinity = &corev1.PodAffinity{
+			affinityOf(p).PodAffinity = &corev1.PodAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 					term(corev1.LabelHostname, selector("app", "together"))},
 			}
 		}),
-		crowd("spread", n, func(i int, p *corev1.Pod) {
+		podClasses("spread", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
 				TopologyKey:       corev1.LabelTopologyZone,
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
 		}),
-		crowd("topologies", n, func(i int, p *corev1.Pod) {
+		podClasses("topologies", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
 			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
 				TopologyKey:       text("topology-", i),
 				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector("app", fmt.Sprint(i))}}
 		}),
-		crowd("selectors", n, func(i int, p *corev1.Pod) {
-			ties(p).NodeAffinity = &corev1.NodeAffinity{
+		podClasses("selectors", n, func(i int, p *corev1.Pod) {
+			affinityOf(p).NodeAffinity = &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 					NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 						MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key(i),
@@ -86,10 +86,10 @@ func Crowds(n int) []Case {
 				},
 			}
 		}),
-		crowd("tolerations", n, func(i int, p *corev1.Pod) {
+		podClasses("tolerations", n, func(i int, p *corev1.Pod) {
 			p.Spec.Tolerations = []corev1.Toleration{{Key: key(i), Operator: corev1.TolerationOpExists}}
 		}),
-		crowd("wishes", n, func(i int, p *corev1.Pod) {
+		podClasses("wishes", n, func(i int, p *corev1.Pod) {
 			a := &corev1.NodeAffinity{}
 			for j := range 3 {
 				a.PreferredDuringSchedulingIgnoredDuringExecution =
@@ -99,9 +99,9 @@ func Crowds(n int) []Case {
 							{Key: corev1.LabelInstanceTypeStable, Operator: corev1.NodeSelectorOpNotIn,
 								Values: []string{text("type-", i)}}}}})
 			}
-			ties(p).NodeAffinity = a
+			affinityOf(p).NodeAffinity = a
 		}),
-		crowd("ports", n, func(i int, p *corev1.Pod) {
+		podClasses("ports", n, func(i int, p *corev1.Pod) {
 			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(1 + i%60_000),
 				HostIP: fmt.Sprintf("10.0.%d.%d", i/250, 1+i%250)}}
 		}),

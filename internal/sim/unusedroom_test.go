@@ -45,7 +45,7 @@ func TestWhichNodesLoseTheirRoom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(1, Options{})
-			v, now := s.judge.vain, s.clock.now.Truncate(time.Second)
+			v, now := s.judge.unused, s.clock.now.Truncate(time.Second)
 			room := func(cpu string) corev1.ResourceList {
 				return corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse(cpu),
 					corev1.ResourceMemory: apiresource.MustParse("16Gi"),
@@ -106,7 +106,7 @@ func TestWhichMachinesAreToLoseTheirRoom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(1, Options{})
-			v, now := s.judge.vain, s.clock.now.Truncate(time.Second)
+			v, now := s.judge.unused, s.clock.now.Truncate(time.Second)
 			claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
 			if c.taint {
 				claim.Spec.Taints = []v1.Taint{{Key: "for", Value: "others", Effect: corev1.TaintEffectNoSchedule}}

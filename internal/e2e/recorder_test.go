@@ -19,8 +19,8 @@ import (
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 )
 
-// witness watches claims and pods, so that a test can tell what held at every moment and not only when it looked.
-type witness struct {
+// recorder watches claims and pods, so that a test can tell what held at every moment and not only when it looked.
+type recorder struct {
 	w  *world
 	mu sync.Mutex
 	// claims that are there, pods that are there and whether they run, and the versions of both that the watches have
@@ -58,12 +58,12 @@ type departure struct {
 	at   time.Time
 }
 
-// witness begins to watch; it ends with the test.
-func (w *world) witness() *witness {
+// record begins to watch; it ends with the test.
+func (w *world) record() *recorder {
 	w.Helper()
 	c, err := client.NewWithWatch(w.lab.Config(), client.Options{Scheme: w.c.Scheme()})
 	w.must(err)
-	e := &witness{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{},
+	e := &recorder{w: w, claims: map[types.UID]*v1.NodeClaim{}, pods: map[types.UID]bool{},
 		versions: map[types.UID]string{}, ready: map[string]time.Time{}, reasons: map[string]bool{},
 		over: map[string]bool{}, serve: map[types.UID]bool{}, gone: map[string]time.Time{}, said: map[string]bool{}}
 	e.follow(c, &v1.NodeClaimList{})
@@ -71,7 +71,7 @@ func (w *world) witness() *witness {
 	return e
 }
 
-func (e *witness) follow(c client.WithWatch, list client.ObjectList, options ...client.ListOption) {
+func (e *recorder) follow(c client.WithWatch, list client.ObjectList, options ...client.ListOption) {
 	e.w.Helper()
 	changes, err := c.Watch(e.w.ctx, list, options...)
 	e.w.must(err)
@@ -93,7 +93,7 @@ func (e *witness) follow(c client.WithWatch, list client.ObjectList, options ...
 	}()
 }
 
-func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
+func (e *recorder) sawClaim(c *v1.NodeClaim, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.note(c, gone)
@@ -136,7 +136,7 @@ func (e *witness) sawClaim(c *v1.NodeClaim, gone bool) {
 // of a node like it: among moves that are alike the first replacement to be ready serves the oldest. So of moves with
 // replacements no more may have come to their end than replacements are ready. Changes of claims come in the order in
 // which they were made.
-func (e *witness) ended(c *v1.NodeClaim) {
+func (e *recorder) ended(c *v1.NodeClaim) {
 	move, replaced := c.Annotations["tenon.sh/move"], false
 	for _, other := range e.claims {
 		replaced = replaced || move != "" && other.Annotations["tenon.sh/replaces"] == move
@@ -159,7 +159,7 @@ func leaving(c *v1.NodeClaim) bool {
 		(c.DeletionTimestamp != nil || is(v1.ConditionTypeDisruptionReason))
 }
 
-func (e *witness) sawPod(p *corev1.Pod, gone bool) {
+func (e *recorder) sawPod(p *corev1.Pod, gone bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.note(p, gone)
@@ -178,7 +178,7 @@ func (e *witness) sawPod(p *corev1.Pod, gone bool) {
 }
 
 // measure keeps count of how long fewer pods run than at first.
-func (e *witness) measure() {
+func (e *recorder) measure() {
 	switch fewer := e.running() < e.full; {
 	case fewer && e.short.IsZero():
 		e.short = time.Now()
@@ -187,7 +187,7 @@ func (e *witness) measure() {
 	}
 }
 
-func (e *witness) running() int {
+func (e *recorder) running() int {
 	n := 0
 	for _, runs := range e.pods {
 		if runs {
@@ -198,15 +198,15 @@ func (e *witness) running() int {
 }
 
 // begin forgets what was counted so far. The counting begins with what the watches have shown, so the test names the
-// pods that run and waits until the witness has seen them, too.
-func (e *witness) begin(running int) {
+// pods that run and waits until the recorder has seen them, too.
+func (e *recorder) begin(running int) {
 	e.w.Helper()
 	e.catchUp()
 	e.w.eventually(func() string {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if n := e.running(); n != running || len(e.pods) != running {
-			return fmt.Sprintf("the witness has seen %d pods run of %d in all, not %d", n, len(e.pods), running)
+			return fmt.Sprintf("the recorder has seen %d pods run of %d in all, not %d", n, len(e.pods), running)
 		}
 		e.most, e.least, e.left, e.reasons = 0, running, nil, map[string]bool{}
 		e.full, e.short, e.longest = running, time.Time{}, 0
@@ -216,7 +216,7 @@ func (e *witness) begin(running int) {
 
 // held tests that no more nodes than that were on their way out at the same time, that no fewer pods ran, and that
 // nothing was ended before what replaces it was ready.
-func (e *witness) held(most, least int) {
+func (e *recorder) held(most, least int) {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()
@@ -233,7 +233,7 @@ func (e *witness) held(most, least int) {
 }
 
 // departures are the pods that have left since the counting began.
-func (e *witness) departures() []departure {
+func (e *recorder) departures() []departure {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()
@@ -242,7 +242,7 @@ func (e *witness) departures() []departure {
 }
 
 // readyBy tells whether a claim's node was ready for pods by then. The API has full seconds.
-func (e *witness) readyBy(claim string, at time.Time) bool {
+func (e *recorder) readyBy(claim string, at time.Time) bool {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()
@@ -252,7 +252,7 @@ func (e *witness) readyBy(claim string, at time.Time) bool {
 }
 
 // anotherReadyBy is readyBy for any claim but the given one, be it gone by now.
-func (e *witness) anotherReadyBy(not string, at time.Time) bool {
+func (e *recorder) anotherReadyBy(not string, at time.Time) bool {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()
@@ -266,14 +266,14 @@ func (e *witness) anotherReadyBy(not string, at time.Time) bool {
 }
 
 // goneAt is when the first claim of a pool was deleted; zero if none was.
-func (e *witness) goneAt(pool string) time.Time {
+func (e *recorder) goneAt(pool string) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.gone[pool]
 }
 
 // lacked is the longest time for which fewer pods ran than when the counting began.
-func (e *witness) lacked() time.Duration {
+func (e *recorder) lacked() time.Duration {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()
@@ -282,7 +282,7 @@ func (e *witness) lacked() time.Duration {
 }
 
 // heard says what is missing: a condition of some claim, be it gone by now, has said all the words.
-func (e *witness) heard(words ...string) func() string {
+func (e *recorder) heard(words ...string) func() string {
 	return func() string {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -296,7 +296,7 @@ func (e *witness) heard(words ...string) func() string {
 }
 
 // gave tells whether nodes were chosen to go for a reason.
-func (e *witness) gave(reason string) bool {
+func (e *recorder) gave(reason string) bool {
 	e.w.Helper()
 	e.catchUp()
 	e.mu.Lock()

@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// reallyRan is how long a pod must have run on a node for the node not to be in vain: a minute. The judge looks
-	// once a second and sees both ends of it late, so it may take a minute for a second or two less.
+	// reallyRan is how long a pod must have run on a node for the node not to count as unused: a minute. The judge
+	// looks once a second and sees both ends of it late, so it may take a minute for a second or two less.
 	reallyRan = 58 * time.Second
 	// triesAnHour is how many nodes are launched for an owner within an hour at most, after those of one plan.
 	triesAnHour = 20
 	// triesAtFirst is how many of them follow within minutes when the tries begin anew.
 	triesAtFirst = 6
 
-	// vainBounded and launchesBounded are promises.
-	vainBounded     = "nodes in vain are bounded"
-	launchesBounded = "launches in vain are bounded"
+	// unusedBounded and launchesBounded are promises.
+	unusedBounded   = "unused nodes are bounded"
+	launchesBounded = "launches for unused nodes are bounded"
 )
 
-// vanity is the judge's own account of nodes in vain. It is kept from what happens in the world, not from what the
+// unusedJudge is the judge's own account of unused nodes. It is kept from what happens in the world, not from what the
 // program writes down about itself.
-type vanity struct {
+type unusedJudge struct {
 	sim *Sim
 	// on says that the bound is judged; began is when replicas did, but for the first.
 	on    bool
 	began []time.Time
-	// moving says that nodes are replaced for other reasons than to save money; billed that what nodes in vain cost is
+	// moving says that nodes are replaced for other reasons than to save money; billed that what unused nodes cost is
 	// judged.
 	moving, billed bool
 	// shrinks says that an agent takes from machines what they have, maybe before they are up.
@@ -71,18 +71,18 @@ type account struct {
 	wanted, alive, share int
 	// wants is how many it wants now, and crowds how many there were or were wanted, each time that this changed.
 	wants  int
-	crowds []crowd
+	crowds []podCount
 	pod    *corev1.PodSpec
 	// launched are the machines that were launched for it within the last hour, since a pod of its last ran on a new
 	// one for long enough, but for those on which pods of others did.
 	launched []time.Time
-	// most is the most that were in vain at the same time, and dearest what they cost per hour.
+	// most is the most that were unused at the same time, and dearest what they cost per hour.
 	most    int
 	dearest float64
 }
 
-// crowd is how many pods an owner had or wanted from a moment on.
-type crowd struct {
+// podCount is how many pods an owner had or wanted from a moment on.
+type podCount struct {
 	since time.Time
 	pods  int
 }
@@ -90,7 +90,7 @@ type crowd struct {
 // counts notes how many pods there are or are wanted, if that has changed.
 func (a *account) counts(now time.Time, pods int) {
 	if last := len(a.crowds) - 1; last < 0 || a.crowds[last].pods != pods {
-		a.crowds = append(a.crowds, crowd{since: now, pods: pods})
+		a.crowds = append(a.crowds, podCount{since: now, pods: pods})
 	}
 }
 
@@ -109,8 +109,8 @@ func (a *account) mostSince(then time.Time) int {
 // pairing is a claim and an owner that it was made for; the owner is empty for anybody.
 type pairing struct{ claim, owner types.UID }
 
-func newVanity(s *Sim) *vanity {
-	return &vanity{
+func newUnusedJudge(s *Sim) *unusedJudge {
+	return &unusedJudge{
 		sim: s, madeFor: make(map[types.UID]map[types.UID]bool), madeAt: make(map[types.UID]time.Time),
 		daemons: make(map[types.UID][]*appsv1.DaemonSet),
 		since:   make(map[pairing]time.Time), ran: make(map[pairing]bool),
@@ -119,7 +119,7 @@ func newVanity(s *Sim) *vanity {
 }
 
 // about is the account of an owner.
-func (v *vanity) about(owner types.UID) *account {
+func (v *unusedJudge) about(owner types.UID) *account {
 	a := v.of[owner]
 	if a == nil {
 		a = &account{}
@@ -129,7 +129,7 @@ func (v *vanity) about(owner types.UID) *account {
 }
 
 // wants: somebody has said how many pods a ReplicaSet is to have.
-func (v *vanity) wants(set *appsv1.ReplicaSet) {
+func (v *unusedJudge) wants(set *appsv1.ReplicaSet) {
 	a := v.about(set.UID)
 	a.wants = int(*set.Spec.Replicas)
 	a.wanted = max(a.wanted, a.wants)
@@ -140,7 +140,7 @@ func (v *vanity) wants(set *appsv1.ReplicaSet) {
 }
 
 // made: a replica has made a claim.
-func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
+func (v *unusedJudge) made(r *replica, claim *v1.NodeClaim) {
 	c, ok := r.current.command.(command.CreateClaim)
 	if !ok || !v.on {
 		return
@@ -156,7 +156,7 @@ func (v *vanity) made(r *replica, claim *v1.NodeClaim) {
 }
 
 // start: the cloud runs a machine for a claim.
-func (v *vanity) start(claim types.UID) {
+func (v *unusedJudge) start(claim types.UID) {
 	for owner := range v.madeFor[claim] {
 		a := v.about(owner)
 		a.launched = append(a.launched, v.sim.clock.now)
@@ -168,7 +168,7 @@ func (v *vanity) start(claim types.UID) {
 // smallest machine takes several. Pods that are being terminated still take room. In the ordinary histories workloads
 // share the nodes of a plan, so that a node takes fewer pods of each, and pods of one that are being terminated fill
 // nodes that those in their place need.
-func (v *vanity) needs(owner types.UID, since time.Time) int {
+func (v *unusedJudge) needs(owner types.UID, since time.Time) int {
 	a := v.about(owner)
 	if v.moving { // a replica may know for a while of pods that are no longer wanted
 		return a.mostSince(since.Add(-longestLag))
@@ -182,14 +182,14 @@ func (v *vanity) needs(owner types.UID, since time.Time) int {
 
 // allowed is the bound that docs/concepts/bounds.md states: the nodes that the owner's pods need, one that stays to
 // show what is wrong, and one that is tried.
-func (v *vanity) allowed(owner types.UID, since time.Time) int {
+func (v *unusedJudge) allowed(owner types.UID, since time.Time) int {
 	return v.needs(owner, since) + 2
 }
 
 // mayLaunch is how many machines are launched for the owner within an hour at most as long as its pods run nowhere, by
 // the same document: the nodes of one plan, those of one more because the first that came after seemed well, and the
 // tries that follow. A new replica may know little of what was tried, and begin anew.
-func (v *vanity) mayLaunch(owner types.UID) int {
+func (v *unusedJudge) mayLaunch(owner types.UID) int {
 	then := v.sim.clock.now.Add(-time.Hour)
 	restarts := len(slices.DeleteFunc(slices.Clone(v.began), then.After))
 	needs := v.needs(owner, then)
@@ -197,7 +197,7 @@ func (v *vanity) mayLaunch(owner types.UID) int {
 }
 
 // judgeLaunches asks how many machines were launched for the owner within the last hour.
-func (v *vanity) judgeLaunches(owner types.UID, a *account) {
+func (v *unusedJudge) judgeLaunches(owner types.UID, a *account) {
 	a.launched = slices.DeleteFunc(a.launched, v.sim.clock.now.Add(-time.Hour).After)
 	v.sim.judge.asks(launchesBounded)
 	if n, most := len(a.launched), v.mayLaunch(owner); n > most {
@@ -208,17 +208,17 @@ func (v *vanity) judgeLaunches(owner types.UID, a *account) {
 }
 
 // owners are all of them, in order.
-func (v *vanity) owners() []types.UID { return slices.Sorted(maps.Keys(v.of)) }
+func (v *unusedJudge) owners() []types.UID { return slices.Sorted(maps.Keys(v.of)) }
 
 // watch looks at the world every now and then.
-func (v *vanity) watch() {
+func (v *unusedJudge) watch() {
 	v.look()
 	if !v.sim.over() {
 		v.sim.clock.after(time.Second, v.watch)
 	}
 }
 
-// idle is what is in vain for an owner at a moment: how many nodes, what they cost, and when the first of them was
+// idle is what is unused for an owner at a moment: how many nodes, what they cost, and when the first of them was
 // made. lost counts those whose claim somebody has taken away, ended those that somebody deletes on their way, filled
 // those that lost their room before they were up, drifted those that have drifted and are in no move. coming are those
 // that take the place of others, by the move. going are those that go because they have drifted, by the move,
@@ -231,11 +231,11 @@ type idle struct {
 	anew                                []time.Time
 }
 
-// replaced is how many nodes have a replacement beside them that is in vain. The node itself need not be: its pods run
+// replaced is how many nodes have a replacement beside them that is unused. The node itself need not be: its pods run
 // there until they go over. A replacement that drifts on its way is replaced by another one of the same move. A node
 // that drifts before any pod has come goes at once, and another is made for those that wait. It names no move, or
 // another one that wants a node for pods like these.
-func (v *vanity) replaced(i *idle) int {
+func (v *unusedJudge) replaced(i *idle) int {
 	n, all, going := i.drifted, 0, make(map[string]int)
 	for _, m := range v.sim.cloud.machines {
 		if claim := v.sim.ownerOf(m); claim != nil {
@@ -255,10 +255,10 @@ func (v *vanity) replaced(i *idle) int {
 	return known + min(empty, max(len(later)-known, 0))
 }
 
-// look counts the machines in vain.
-func (v *vanity) look() {
+// look counts the unused machines.
+func (v *unusedJudge) look() {
 	s := v.sim
-	on := v.census()
+	on := v.countPods()
 	found := make(map[types.UID]*idle)
 	for _, m := range s.cloud.machines {
 		uid := types.UID(m.instance.ClaimUID)
@@ -294,8 +294,8 @@ func (v *vanity) look() {
 	}
 }
 
-// note counts a machine that is in vain for the owner.
-func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
+// note counts a machine that is unused by the owner.
+func (v *unusedJudge) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	i := found[owner]
 	if i == nil {
 		i = &idle{coming: make(map[string]int), going: make(map[string]int)}
@@ -337,14 +337,14 @@ func (v *vanity) note(found map[types.UID]*idle, owner types.UID, m *machine) {
 	}
 }
 
-// judge holds what is in vain for an owner to its bounds.
-func (v *vanity) judge(owner types.UID, i *idle) {
+// judge holds the unused nodes of an owner to its bounds.
+func (v *unusedJudge) judge(owner types.UID, i *idle) {
 	s, a := v.sim, v.of[owner]
 	a.most, a.dearest = max(a.most, i.count), max(a.dearest, i.price)
-	s.judge.asks(vainBounded)
+	s.judge.asks(unusedBounded)
 	if most := v.allowed(owner, i.since); i.count > most {
 		replaced := v.replaced(i)
-		s.judge.charge(vainBounded, []plea{
+		s.judge.charge(unusedBounded, []excuseReason{
 			is("claims were taken away from their machines", v.moving && i.count-i.lost <= most),
 			is("nodes stand beside those that replace them", v.moving && i.count-i.lost-replaced <= most),
 			is("nodes were deleted on their way", v.moving && i.count-i.lost-replaced-i.ended <= most),
@@ -354,15 +354,15 @@ func (v *vanity) judge(owner types.UID, i *idle) {
 			i.count, owner, a.wanted, v.needs(owner, i.since), most, replaced)
 	}
 	if most := v.mayCost(); v.billed && i.price > most+rounding {
-		s.fail("what nodes in vain cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d "+
+		s.fail("what unused nodes cost is bounded", "%d nodes for %.3f an hour were made for %s, which wants %d "+
 			"pods on %d nodes, and none "+
 			"of its pods ever ran on them; at most %.3f may be spent", i.count, i.price, owner, a.wanted,
 			v.needs(owner, i.since), most)
 	}
 }
 
-// census counts the pods of each owner, and finds those of workloads that are on each node and have not ended.
-func (v *vanity) census() map[string][]*corev1.Pod {
+// countPods counts the pods of each owner, and finds those of workloads that are on each node and have not ended.
+func (v *unusedJudge) countPods() map[string][]*corev1.Pod {
 	alive, on := make(map[types.UID]int), make(map[string][]*corev1.Pod)
 	for _, p := range list[*corev1.Pod](v.sim.store, pods) {
 		if isDone(p) || ofDaemonSet(p) {
@@ -387,7 +387,7 @@ func (v *vanity) census() map[string][]*corev1.Pod {
 }
 
 // follow notes whether a pod of the owner runs on the claim's node, and since when.
-func (v *vanity) follow(at pairing, runs bool) {
+func (v *unusedJudge) follow(at pairing, runs bool) {
 	if !runs {
 		delete(v.since, at)
 		return

@@ -12,12 +12,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
 
-// books are the three lists that must agree: how often each provider ID is in the cluster, on our side and in the
+// idCounts are the three lists that must agree: how often each provider ID is in the cluster, on our side and in the
 // cloud.
-type books struct{ nodes, claims, instances map[string]int }
+type idCounts struct{ nodes, claims, instances map[string]int }
 
-func (c *chaos) books() (books, error) {
-	b := books{nodes: map[string]int{}, claims: map[string]int{}, instances: map[string]int{}}
+func (c *chaos) countIDs() (idCounts, error) {
+	b := idCounts{nodes: map[string]int{}, claims: map[string]int{}, instances: map[string]int{}}
 	var nodes corev1.NodeList
 	var claims v1.NodeClaimList
 	var instances corev1.ConfigMapList
@@ -43,7 +43,7 @@ func (c *chaos) books() (books, error) {
 }
 
 // trouble says where the lists differ.
-func (b books) trouble() string {
+func (b idCounts) trouble() string {
 	var out []string
 	for _, pair := range []struct {
 		name        string

@@ -13,7 +13,7 @@ import (
 
 // losesRoom reports whether the machine's node had room for a pod of the owner as far as its maker could know, and has
 // none any more: an agent has shrunk it, or DaemonSets have put pods on it that nobody could reckon with.
-func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
+func (v *unusedJudge) losesRoom(owner types.UID, m *machine) bool {
 	node, ok := find[*corev1.Node](v.sim.store, nodes, m.node)
 	spec, claim := v.about(owner).pod, types.UID(m.instance.ClaimUID)
 	switch {
@@ -25,12 +25,12 @@ func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 		return false
 	}
 	was := sizeOf(&corev1.Pod{Spec: *spec})
-	is, squeezed := was, v.squeezes(claim, was)
+	is, squeezed := was, v.daemonsFill(claim, was)
 	for _, p := range v.sim.podsOn(m.node) {
 		if isDone(p) || !ofDaemonSet(p) {
 			continue
 		}
-		if is = is.add(sizeOf(p)); !squeezed && v.reckoned(claim, p) {
+		if is = is.add(sizeOf(p)); !squeezed && v.knewDaemon(claim, p) {
 			was = was.add(sizeOf(p))
 		}
 	}
@@ -40,7 +40,7 @@ func (v *vanity) losesRoom(owner types.UID, m *machine) bool {
 // isToLoseRoom is losesRoom for a machine that has not joined yet: there is room for the pod beside the DaemonSets that
 // its maker knew of, but not beside those that have come since and are let in before the pod, because they are of
 // higher priority.
-func (v *vanity) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
+func (v *unusedJudge) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
 	claim := v.sim.ownerOf(m)
 	if claim == nil {
 		return false
@@ -54,7 +54,7 @@ func (v *vanity) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
 	for _, ds := range v.sim.daemons {
 		switch p := daemonPod(ds, m.node); {
 		case !tolerates(p, taints):
-		case v.reckoned(claim.UID, p):
+		case v.knewDaemon(claim.UID, p):
 			known = known.add(sizeOf(p))
 		case priorityOf(p) > priorityOf(pod):
 			later = append(later, p)
@@ -71,16 +71,16 @@ func (v *vanity) isToLoseRoom(pod *corev1.Pod, m *machine) bool {
 	return known.add(size).within(room) && !taken.add(size).within(room)
 }
 
-// reckoned reports whether whoever made the claim knew of the pod's DaemonSet.
-func (v *vanity) reckoned(claim types.UID, p *corev1.Pod) bool {
+// knewDaemon reports whether whoever made the claim knew of the pod's DaemonSet.
+func (v *unusedJudge) knewDaemon(claim types.UID, p *corev1.Pod) bool {
 	return slices.ContainsFunc(v.daemons[claim], func(ds *appsv1.DaemonSet) bool {
 		return metav1.IsControlledBy(p, ds) && !ds.CreationTimestamp.Add(planFor).After(v.madeAt[claim])
 	})
 }
 
-// squeezes reports whether the DaemonSets that there were when the claim was made leave a pod of the size no room on
+// daemonsFill reports whether the DaemonSets that there were when the claim was made leave a pod of the size no room on
 // any machine: then it gets a node without them, and they may fill it.
-func (v *vanity) squeezes(claim types.UID, size amount) bool {
+func (v *unusedJudge) daemonsFill(claim types.UID, size amount) bool {
 	for _, ds := range v.daemons[claim] {
 		size = size.add(sizeOf(&corev1.Pod{Spec: ds.Spec.Template.Spec}))
 	}

@@ -14,9 +14,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// sentry looks at the pods of a disruption budget from outside, again and again. Each look is one consistent list: a
-// watch that begins anew after a restart of the API server would tell what has happened meanwhile in any order.
-type sentry struct {
+// budgetWatch looks at the pods of a disruption budget from outside, again and again. Each look is one consistent list:
+// a watch that begins anew after a restart of the API server would tell what has happened meanwhile in any order.
+type budgetWatch struct {
 	w  *world
 	mu sync.Mutex
 	// seen are all pods that were ever ready.
@@ -34,9 +34,9 @@ const (
 	stare = 5 * time.Second
 )
 
-func newSentry(w *world, app string) *sentry {
+func newBudgetWatch(w *world, app string) *budgetWatch {
 	w.Helper()
-	s := &sentry{w: w, seen: map[types.UID]bool{}}
+	s := &budgetWatch{w: w, seen: map[types.UID]bool{}}
 	c, err := kubernetes.NewForConfig(w.lab.Config())
 	w.must(err)
 	done := make(chan struct{})
@@ -52,7 +52,7 @@ func newSentry(w *world, app string) *sentry {
 }
 
 // look counts once. Nobody may answer: the control plane is being restarted.
-func (s *sentry) look(pods corev1client.PodInterface, app string) {
+func (s *budgetWatch) look(pods corev1client.PodInterface, app string) {
 	ctx, cancel := context.WithTimeout(s.w.ctx, stare)
 	defer cancel()
 	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
@@ -85,7 +85,7 @@ func isReady(p *corev1.Pod) bool {
 }
 
 // replaced says why the chaos was not enough: no pod of the budget has been evicted.
-func (s *sentry) replaced() string {
+func (s *budgetWatch) replaced() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.armed || len(s.seen) == guardedPods {
@@ -96,8 +96,8 @@ func (s *sentry) replaced() string {
 }
 
 // ready says what is missing until all pods of the budget have been ready at once. Pods run before they are ready, and
-// the sentry looks only now and then, so a test that saw them run waits for this before it judges.
-func (s *sentry) ready() string {
+// the watch looks only now and then, so a test that saw them run waits for this before it judges.
+func (s *budgetWatch) ready() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.armed {
@@ -106,8 +106,8 @@ func (s *sentry) ready() string {
 	return ""
 }
 
-// judge fails the test if the budget was overrun, and relieves the sentry: from here on the pods may go.
-func (s *sentry) judge() {
+// judge fails the test if the budget was overrun, and ends the watch: from here on the pods may go.
+func (s *budgetWatch) judge() {
 	s.w.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // note keeps which version of an object was shown.
-func (e *witness) note(o client.Object, gone bool) {
+func (e *recorder) note(o client.Object, gone bool) {
 	e.versions[o.GetUID()] = o.GetResourceVersion()
 	if gone {
 		delete(e.versions, o.GetUID())
@@ -17,14 +17,14 @@ func (e *witness) note(o client.Object, gone bool) {
 }
 
 // catchUp waits until the watches have shown all that the API server has. They may be behind what the test has read in
-// a list, by which it knows that it is time to ask the witness.
-func (e *witness) catchUp() {
+// a list, by which it knows that it is time to ask the recorder.
+func (e *recorder) catchUp() {
 	e.w.Helper()
 	e.w.eventually(e.behind)
 }
 
 // behind says what the watches have yet to show, or what the API server has changed since the lists here were made.
-func (e *witness) behind() string {
+func (e *recorder) behind() string {
 	now := map[types.UID]string{}
 	for _, p := range e.w.pods() {
 		now[p.UID] = p.ResourceVersion
@@ -35,7 +35,7 @@ func (e *witness) behind() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !maps.Equal(now, e.versions) {
-		return fmt.Sprintf("the witness has seen the versions %v of pods and claims, the API server has %v",
+		return fmt.Sprintf("the recorder has seen the versions %v of pods and claims, the API server has %v",
 			e.versions, now)
 	}
 	return ""

@@ -10,10 +10,10 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// mayCost is what the nodes in vain of an owner may cost per hour: the nodes of a plan, and two more like the dearest
+// mayCost is what the unused nodes of an owner may cost per hour: the nodes of a plan, and two more like the dearest
 // of them. Such a plan is for the pods of all owners: they share nodes. What shrinks before it is up is planned for
 // again before it is known to be of no use, so that there may be two such plans.
-func (v *vanity) mayCost() float64 {
+func (v *unusedJudge) mayCost() float64 {
 	plan := 0.0
 	for _, owner := range v.owners() {
 		if a := v.of[owner]; a.pod != nil {
@@ -27,7 +27,7 @@ func (v *vanity) mayCost() float64 {
 }
 
 // dearestOnSale is what the dearest machine costs where it is cheapest.
-func (v *vanity) dearestOnSale() float64 {
+func (v *unusedJudge) dearestOnSale() float64 {
 	dearest := 0.0
 	for _, t := range v.sim.cloud.types {
 		price := math.Inf(1)
@@ -43,7 +43,7 @@ func (v *vanity) dearestOnSale() float64 {
 
 // planFor is what the nodes for so many pods cost per hour if they are all of the cheapest kind for that; apart says
 // that each pod needs a node of its own.
-func (v *vanity) planFor(pod *corev1.PodSpec, count int, apart bool) float64 {
+func (v *unusedJudge) planFor(pod *corev1.PodSpec, count int, apart bool) float64 {
 	best := math.Inf(1)
 	for _, t := range v.sim.cloud.types {
 		share := machineShare(t, pod)

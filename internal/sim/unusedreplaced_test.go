@@ -44,7 +44,7 @@ func TestHowManyNodesAreReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSim(1, Options{})
-			v, now, found := s.judge.vain, s.clock.now.Truncate(time.Second), make(map[types.UID]*idle)
+			v, now, found := s.judge.unused, s.clock.now.Truncate(time.Second), make(map[types.UID]*idle)
 			for i, n := range c.nodes {
 				claim := &v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("claim-", i),
 					Annotations: map[string]string{}}}

@@ -25,7 +25,7 @@ func (s *Sim) makeClaim() {
 	s.store.create(claim)
 }
 
-// fenceNode is somebody who puts the program's own taint on a node; they take it off again when the storm is over.
+// fenceNode is somebody who puts the program's own taint on a node; they take it off again when the faults are over.
 func (s *Sim) fenceNode() {
 	node, ok := s.any(nodes).(*corev1.Node)
 	disrupted := v1.DisruptedNoScheduleTaint()
@@ -69,11 +69,11 @@ func (s *Sim) sleepKubelet() {
 			s.setReady(m.node, corev1.ConditionUnknown)
 		}
 	})
-	s.clock.after(s.clock.between(10*time.Second, 5*time.Minute), func() { s.rouse(m) })
+	s.clock.after(s.clock.between(10*time.Second, 5*time.Minute), func() { s.wakeKubelet(m) })
 }
 
-// rouse wakes a silent kubelet.
-func (s *Sim) rouse(m *machine) {
+// wakeKubelet wakes a silent kubelet.
+func (s *Sim) wakeKubelet(m *machine) {
 	if !m.asleep || m.gone || m.instance.Terminating {
 		return
 	}
