@@ -36,18 +36,10 @@ import (
 // filled on every replica.
 func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 	mgr, o := on.mgr, on.o
-	provider, err := cloud.Build(ctx, on.host())
+	provider, err := buildProvider(ctx, on, cloud)
 	if err != nil {
 		return err
 	}
-	if provider == nil {
-		return fmt.Errorf("cloud %q has built no provider", cloud.Name)
-	}
-	if provider.Name() != cloud.Name {
-		return fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name,
-			provider.Name())
-	}
-	provider = contained{provider, on.failures.add}
 	repair := o.repairSettings(provider.RepairPolicies())
 	book := newBook(on, cloud, provider, repair)
 	if err := ingest.Prepare(ctx, mgr.GetCache(), provider.NodeClasses(), book.ExtraKinds()...); err != nil {
@@ -94,6 +86,22 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 					tellDriftTrouble(mgr.GetLogger()))
 			})
 	}))
+}
+
+// buildProvider has the cloud make its provider.
+func buildProvider(ctx context.Context, on *deps, cloud *Cloud) (cloudprovider.Provider, error) {
+	provider, err := cloud.Build(ctx, on.host())
+	if err != nil {
+		return nil, err
+	}
+	if provider == nil {
+		return nil, fmt.Errorf("cloud %q has built no provider; Build must return one or an error", cloud.Name)
+	}
+	if provider.Name() != cloud.Name {
+		return nil, fmt.Errorf("the provider of cloud %q calls itself %q; both must have the same name", cloud.Name,
+			provider.Name())
+	}
+	return contained{provider, on.failures.add}, nil
 }
 
 // newActor makes what carries commands out.

@@ -54,10 +54,8 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 		MetadataOptions:     s.metadata(),
 		NetworkInterfaces:   s.interfaces(),
 		Placement:           s.placement(),
-		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{{
-			ResourceType: ec2types.ResourceTypeNetworkInterface,
-			Tags:         tagList(s.tags),
-		}},
+		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
+			{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: tagList(s.tags)}},
 	}
 	if len(out.NetworkInterfaces) == 0 {
 		out.SecurityGroupIds = s.groups()

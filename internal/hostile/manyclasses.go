@@ -40,30 +40,11 @@ func Mistyped(n int) Case {
 func ManyClasses(n int) []Case {
 	return []Case{
 		RepellingCase(n), DistinctCase(n), Unsold(n), Mistyped(n),
-		podClasses("chain", n, func(i int, p *corev1.Pod) {
-			p.Labels = map[string]string{"step": fmt.Sprint(i)}
-			if i > 0 {
-				affinityOf(p).PodAffinity = &corev1.PodAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-						term(corev1.LabelTopologyZone, selector("step", fmt.Sprint(i-1)))},
-				}
-			}
-		}),
-		podClasses("chain-of-hosts", n, func(i int, p *corev1.Pod) {
-			p.Labels = map[string]string{"step": fmt.Sprint(i)}
-			if i > 0 {
-				affinityOf(p).PodAffinity = &corev1.PodAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-						term(corev1.LabelHostname, selector("step", fmt.Sprint(i-1)))},
-				}
-			}
-		}),
+		podClasses("chain", n, inAChain(corev1.LabelTopologyZone)),
+		podClasses("chain-of-hosts", n, inAChain(corev1.LabelHostname)),
 		podClasses("together", n, func(_ int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": "together"}
-			affinityOf(p).PodAffinity = &corev1.PodAffinity{
-				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-					term(corev1.LabelHostname, selector("app", "together"))},
-			}
+			near(p, term(corev1.LabelHostname, selector("app", "together")))
 		}),
 		podClasses("spread", n, func(i int, p *corev1.Pod) {
 			p.Labels = map[string]string{"app": fmt.Sprint(i)}
@@ -106,4 +87,20 @@ func ManyClasses(n int) []Case {
 				HostIP: fmt.Sprintf("10.0.%d.%d", i/250, 1+i%250)}}
 		}),
 	}
+}
+
+// inAChain has each pod ask for the domain of the one before it.
+func inAChain(topology string) func(int, *corev1.Pod) {
+	return func(i int, p *corev1.Pod) {
+		p.Labels = map[string]string{"step": fmt.Sprint(i)}
+		if i > 0 {
+			near(p, term(topology, selector("step", fmt.Sprint(i-1))))
+		}
+	}
+}
+
+// near has a pod ask for the domain of others.
+func near(p *corev1.Pod, to corev1.PodAffinityTerm) {
+	affinityOf(p).PodAffinity = &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{to}}
 }
