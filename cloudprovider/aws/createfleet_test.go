@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 // scripted is an EC2 that answers launches as is written: "ok" (nothing), "launched" (i-1), "lost" (no answer), "panic"
@@ -82,7 +83,7 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: c.answers, began: time.Now()}
-			p := &Provider{now: time.Now, fleetLimiter: newFleetLimiter(time.Now), pause: sleep, ec2: api}
+			p := &Provider{now: time.Now, fleetLimiter: ratelimit.NewFleet(time.Now), pause: sleep, ec2: api}
 			out, lost, err := p.createFleet(t.Context(), &ec2.CreateFleetInput{})
 			if lost != c.lost || (err != nil) != (c.code != "") || (out != nil) != (c.code == "") ||
 				c.code != "?" && fault.Code(err) != c.code {
@@ -96,8 +97,12 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 					t.Errorf("%v: the SDK tries again by itself", c.answers)
 				}
 			}
-			if shut := p.fleetLimiter.pause != 0; c.code == "" && shut {
-				t.Errorf("%v: EC2 has answered, and the next are slowed down", c.answers)
+			p.fleetLimiter.Slower()
+			answered := time.Now()
+			if err := p.fleetLimiter.Pass(t.Context(), 1); err != nil || c.code == "" &&
+				time.Since(answered) != time.Second {
+				t.Errorf("%v: EC2 has answered, and the next are slowed down by %s (%v)", c.answers,
+					time.Since(answered), err)
 			}
 		})
 	}
@@ -108,10 +113,9 @@ func TestLaunchThatCannotBeAskedForAgain(t *testing.T) {
 	for answer, wasLost := range map[string]bool{"lost": true, "RequestLimitExceeded": false} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: []string{answer, "ok"}, began: time.Now()}
-			p := &Provider{now: time.Now, fleetLimiter: newFleetLimiter(time.Now), pause: sleep, ec2: api}
+			p := &Provider{now: time.Now, fleetLimiter: noTurns(), pause: sleep, ec2: api}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			p.fleetLimiter.tokens, p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
 			if _, lost, err := p.createFleet(ctx,
 				&ec2.CreateFleetInput{}); lost != wasLost || err == nil || errors.Is(err,
 				context.DeadlineExceeded) || len(api.calls) != 1 {

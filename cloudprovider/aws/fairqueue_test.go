@@ -139,7 +139,7 @@ func TestNamesEndWithTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{hang: true}
 		life, stop := context.WithCancel(t.Context())
-		tagger := newNameTagger(api, time.Now, nil, func(string) {})
+		tagger := newNameTagger(api, nil, func(string) {})
 		tagger.setLifetime(life)
 		for i := range 10 * namesBurst {
 			tagger.add(fmt.Sprintf("i-%d", i), "claim")
@@ -179,7 +179,7 @@ func TestNamesGoOnAfterAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &panicking{}
 		var told, named atomic.Int32
-		tagger := newNameTagger(api, time.Now, &recovery.Guard{Tell: func(recovery.Failure) {
+		tagger := newNameTagger(api, &recovery.Guard{Tell: func(recovery.Failure) {
 			told.Add(1)
 		}}, func(string) { named.Add(1) })
 		for i := range 6 {
@@ -203,7 +203,7 @@ func TestNamesBeginAnewAfterAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
 		named := 0
-		tagger := newNameTagger(&maker{}, time.Now, nil, func(string) {
+		tagger := newNameTagger(&maker{}, nil, func(string) {
 			if named++; broken {
 				panic("boom")
 			}

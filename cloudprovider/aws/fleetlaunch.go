@@ -119,7 +119,7 @@ func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest 
 	err error) {
 	p := l.provider
 	if l.calls++; l.calls > 1 {
-		if err := p.fleetLimiter.pass(ctx, func() int { return len(g.requests) }); err != nil {
+		if err := p.fleetLimiter.Pass(ctx, len(g.requests)); err != nil {
 			return g.requests, false, l.timeoutError(turn, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/smithy-go"
+	"golang.org/x/time/rate"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
@@ -19,6 +20,9 @@ func twoTemplates() map[string]*template {
 	return map[string]*template{"a": {name: "a", tags: map[string]string{}},
 		"b": {name: "b", tags: map[string]string{}}}
 }
+
+// takeTurn has somebody else take the turn.
+func takeTurn(ts *templateStore) { _ = ts.queue.Wait(context.Background(), time.Now()) }
 
 // wantAll has many launches want the same templates at the same time, and returns what each is told.
 func wantAll(ctx context.Context, ts *templateStore, count int) []error {
@@ -125,7 +129,7 @@ func TestMakerWhoIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{}
 		ts := newTemplateStore(api, time.Now)
-		ts.queue.join(time.Now()) // somebody has the turn
+		takeTurn(ts)
 		first, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		var all sync.WaitGroup
@@ -141,7 +145,7 @@ func TestMakerWhoIsLate(t *testing.T) {
 			}
 		})
 		time.Sleep(10 * time.Second)
-		ts.queue.next()
+		ts.queue.Next()
 		all.Wait()
 		if len(api.made) != 2 {
 			t.Errorf("%d templates were created, want 2", len(api.made))
@@ -167,8 +171,11 @@ func TestNoAnswerIsNoQueue(t *testing.T) {
 // the maker.
 func TestWaitingForATurnTogether(t *testing.T) {
 	for name, busy := range map[string]func(*templateStore){
-		"the turn":   func(ts *templateStore) { ts.queue.join(time.Now()) },
-		"the bucket": func(ts *templateStore) { ts.limiter.tokens, ts.limiter.refill = 0, time.Now().Add(time.Hour) },
+		"the turn": takeTurn,
+		"the bucket": func(ts *templateStore) {
+			ts.limiter = rate.NewLimiter(rate.Every(time.Hour), 1)
+			ts.limiter.Allow()
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &maker{}

@@ -18,6 +18,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -376,7 +377,7 @@ func TestPaceGrowsInARush(t *testing.T) {
 	if other := p.window("other").Idle; other <= launchIdle || other >= streakIdle {
 		t.Errorf("another kind waits %v, want a little longer than usual", other)
 	}
-	now = now.Add(streakGap)
+	now = now.Add(ratelimit.StreakGap)
 	if calm := p.window("k").Idle; calm != launchIdle {
 		t.Errorf("after the rush it waits %v", calm)
 	}

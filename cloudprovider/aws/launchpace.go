@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 const (
@@ -13,10 +14,9 @@ const (
 	launchMax  = time.Second
 	// In a rush, when one launch follows the other, claims come in as workers get free and not all at once. Then it
 	// pays to wait a little longer each time, streakIdle and streakMax at the most: a call for each handful would soon
-	// be too many for EC2. What comes more than streakGap after the last is no rush.
+	// be too many for EC2.
 	streakIdle = 500 * time.Millisecond
 	streakMax  = 4 * time.Second
-	streakGap  = 10 * time.Second
 	// otherKindWeight is how many launches of others count as much as one of the same kind.
 	otherKindWeight = 2
 	// While a crowd of claims is being launched, others come in when these are done: a launch for fewer than plenty
@@ -33,36 +33,17 @@ type launchPace struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	byKind map[string]callStreak
-	all    callStreak
+	byKind map[string]ratelimit.Streak
+	all    ratelimit.Streak
 	// inProgress is how many claims are being launched.
 	inProgress int
-}
-
-// callStreak counts launches that followed each other.
-type callStreak struct {
-	last  time.Time
-	count int
-}
-
-// length is how many launches the rush has had; none if it is over.
-func (r callStreak) length(now time.Time) int {
-	if now.Sub(r.last) >= streakGap {
-		return 0
-	}
-	return r.count
-}
-
-// next is the rush with one more launch.
-func (r callStreak) next(now time.Time) callStreak {
-	return callStreak{last: now, count: r.length(now) + 1}
 }
 
 // window is how launches of the kind are gathered now.
 func (p *launchPace) window(kind string) batch.Window {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	run := max(p.byKind[kind].length(p.now()), p.all.length(p.now())/otherKindWeight)
+	run := max(p.byKind[kind].Length(p.now()), p.all.Length(p.now())/otherKindWeight)
 	out := batch.Window{Idle: min(launchIdle<<min(run, 10), streakIdle), Max: launchMax, Items: mostTogether}
 	if out.Idle == streakIdle {
 		out.Max = streakMax
@@ -90,13 +71,13 @@ func (p *launchPace) began(kind string, size int) {
 	defer p.mu.Unlock()
 	now := p.now()
 	for key, r := range p.byKind {
-		if r.length(now) == 0 {
+		if r.Length(now) == 0 {
 			delete(p.byKind, key)
 		}
 	}
 	if p.byKind == nil {
-		p.byKind = map[string]callStreak{}
+		p.byKind = map[string]ratelimit.Streak{}
 	}
 	p.inProgress += size
-	p.byKind[kind], p.all = p.byKind[kind].next(now), p.all.next(now)
+	p.byKind[kind], p.all = p.byKind[kind].Next(now), p.all.Next(now)
 }

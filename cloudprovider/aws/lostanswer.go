@@ -29,10 +29,10 @@ func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (o
 		busy := fault.IsThrottled(err)
 		switch {
 		case err == nil:
-			p.fleetLimiter.noteTaken()
+			p.fleetLimiter.NoteTaken()
 			return out, false, nil
 		case busy:
-			p.fleetLimiter.slower()
+			p.fleetLimiter.Slower()
 		case fault.Lost(err):
 			lost = true
 		default:
@@ -44,7 +44,7 @@ func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (o
 		if !busy {
 			p.pause(ctx, fleetPause<<(try-1))
 		}
-		if p.fleetLimiter.pass(ctx, oneClaim) != nil {
+		if p.fleetLimiter.Pass(ctx, 1) != nil {
 			return nil, lost, err
 		}
 	}
@@ -105,7 +105,7 @@ func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
 	defer cancel()
 	const doing = "asking again for a launch whose answer was lost"
 	lostAt := p.ownership.lostAt(r)
-	if err := p.fleetLimiter.pass(ctx, func() int { return len(r.requests) }); err != nil {
+	if err := p.fleetLimiter.Pass(ctx, len(r.requests)); err != nil {
 		p.ownership.noteLost(r, fault.Explain(doing, err), lostAt, p.now())
 		return
 	}

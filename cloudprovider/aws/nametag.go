@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"golang.org/x/time/rate"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
@@ -41,9 +42,7 @@ type nameTagger struct {
 	queue    []nameTag
 	queued   map[string]bool
 	workers  int
-	tokens   int
-	refill   time.Time
-	now      func() time.Time
+	limiter  *rate.Limiter
 }
 
 type nameTag struct {
@@ -51,9 +50,9 @@ type nameTag struct {
 	tries     int
 }
 
-func newNameTagger(api EC2API, now func() time.Time, guard *recovery.Guard, done func(id string)) *nameTagger {
-	return &nameTagger{api: api, onNamed: done, guard: guard, now: now, lifetime: context.Background(),
-		queued: map[string]bool{}, tokens: namesBurst}
+func newNameTagger(api EC2API, guard *recovery.Guard, done func(id string)) *nameTagger {
+	return &nameTagger{api: api, onNamed: done, guard: guard, lifetime: context.Background(),
+		queued: map[string]bool{}, limiter: rate.NewLimiter(rate.Every(namesInterval), namesBurst)}
 }
 
 // setLifetime has names written until the context ends, and not after.
@@ -93,13 +92,9 @@ func (t *nameTagger) begin() {
 // work names instances until there are no more.
 func (t *nameTagger) work() {
 	for {
-		life, next, wait := t.next()
+		life, next := t.next()
 		if life == nil {
 			return
-		}
-		if wait > 0 {
-			sleep(life, wait)
-			continue
 		}
 		t.finish(next, t.write(life, next))
 	}
@@ -107,6 +102,9 @@ func (t *nameTagger) work() {
 
 // write writes one name. A panic is an error like others, so that it is tried a few times and no more.
 func (t *nameTagger) write(life context.Context, what nameTag) (err error) {
+	if err := t.limiter.Wait(life); err != nil {
+		return err // this process no longer leads
+	}
 	ctx, cancel := context.WithTimeout(life, nameLimit)
 	defer cancel()
 	broken := t.guard.Run(namingInstances, func() {
@@ -116,30 +114,17 @@ func (t *nameTagger) write(life context.Context, what nameTag) (err error) {
 	return errors.Join(err, broken)
 }
 
-// next takes the next name to write, or says how long to wait for EC2's sake. Without a context there is nothing more
-// to do.
-func (t *nameTagger) next() (life context.Context, next nameTag, wait time.Duration) {
+// next takes the next name to write. Without a context there is nothing more to do.
+func (t *nameTagger) next() (life context.Context, next nameTag) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queue) == 0 || t.lifetime.Err() != nil {
 		t.workers--
-		return nil, nameTag{}, 0
+		return nil, nameTag{}
 	}
-	now := t.now()
-	if t.refill.IsZero() {
-		t.refill = now
-	}
-	if earned := int(now.Sub(t.refill) / namesInterval); earned > 0 {
-		t.tokens = min(namesBurst, t.tokens+earned)
-		t.refill = t.refill.Add(time.Duration(earned) * namesInterval)
-	}
-	if t.tokens == 0 {
-		return t.lifetime, nameTag{}, namesInterval
-	}
-	t.tokens--
 	next = t.queue[0]
 	t.queue = t.queue[1:]
-	return t.lifetime, next, 0
+	return t.lifetime, next
 }
 
 // finish notes how it went. An instance that is gone needs no name; what fails otherwise is tried again.

@@ -24,6 +24,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
@@ -97,7 +98,7 @@ type Provider struct {
 	ownership    *ownership
 	nameTagger   *nameTagger
 	pace         launchPace
-	fleetLimiter *fleetLimiter
+	fleetLimiter *ratelimit.Fleet
 	scans        scanState
 	predecessors *predecessorClaims
 	createCalls  createCalls
@@ -141,12 +142,12 @@ func New(o Options) (*Provider, error) {
 		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
 		ownership: newOwnership(),
 		describer: newDescriber(o.EC2, o.Gathered), terminator: newTerminator(o.EC2, o.Gathered),
-		pace: launchPace{now: o.Now}, fleetLimiter: newFleetLimiter(time.Now), predecessors: newPredecessorClaims(),
+		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now), predecessors: newPredecessorClaims(),
 		gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
 	}
 	p.catalog = newCatalog(&o)
 	p.stats.skipMissingClasses(p.hasClass)
-	p.nameTagger = newNameTagger(o.EC2, o.Now, o.Guard, p.ownership.noteNamed)
+	p.nameTagger = newNameTagger(o.EC2, o.Guard, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
 	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)
 	return p, nil
@@ -157,11 +158,15 @@ func (p *Provider) worthWaiting(size int) bool {
 	return p.comingLaunches.Load() > 0 || size < enoughTogether && p.pace.underWay() >= manyLaunching
 }
 
+// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has a
+// minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
+const admitLimit = 40 * time.Second
+
 // admitLaunch waits until EC2 may be asked for the launches that are being gathered.
 func (p *Provider) admitLaunch(ctx context.Context, _ string, size func() int) error {
 	ctx, cancel := context.WithTimeout(ctx, admitLimit)
 	defer cancel()
-	if err := p.fleetLimiter.admit(ctx, size); errors.Is(err, batch.ErrNobody) {
+	if err := p.fleetLimiter.Admit(ctx, size); errors.Is(err, batch.ErrNobody) {
 		return err
 	} else if err != nil {
 		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches "+

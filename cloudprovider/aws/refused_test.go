@@ -14,6 +14,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 // lastCall is an EC2 that answers one launch, and after that there are no more turns.
@@ -27,8 +28,18 @@ type lastCall struct {
 func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
 	_ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	l.calls++
-	l.p.fleetLimiter.tokens, l.p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
+	l.p.fleetLimiter = noTurns()
 	return l.answer(in)
+}
+
+// noTurns is a limiter that lets nobody through any more.
+func noTurns() *ratelimit.Fleet {
+	now := time.Now()
+	out := ratelimit.NewFleet(func() time.Time { return now }) // a clock that stands earns no turns
+	for range ratelimit.FleetBurst {
+		_ = out.Pass(context.Background(), 1)
+	}
+	return out
 }
 
 // soldOut refuses all that is asked for.
@@ -80,14 +91,14 @@ func TestNoSecondTurn(t *testing.T) {
 				now := time.Now()
 				where := roomy{now: &now}
 				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now),
-					ownership: newOwnership(), fleetLimiter: newFleetLimiter(time.Now),
+					ownership: newOwnership(), fleetLimiter: ratelimit.NewFleet(time.Now),
 					pause: sleep, clusterName: "lab"}
 				api := &lastCall{p: p, answer: tc.answer}
 				p.ec2 = api
 				l := &fleetLaunch{provider: p, answers: map[*launchRequest]launchAnswer{},
 					triedOptions: map[optionKey]bool{}}
 				if tc.answer == nil {
-					l.calls, p.fleetLimiter.tokens, p.fleetLimiter.refill = 1, 0, now.Add(time.Hour)
+					l.calls, p.fleetLimiter = 1, noTurns()
 				}
 				var list []*launchRequest
 				for i, kinds := range tc.wishes {

@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 // DescribeInstances shows what is to be shown.
@@ -29,10 +30,10 @@ func withLostLaunch(api *scripted, ago time.Duration) (p *Provider, r *fleetRequ
 	now := time.Now()
 	where := roomy{now: &now}
 	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
-		fleetLimiter: newFleetLimiter(time.Now),
+		fleetLimiter: ratelimit.NewFleet(time.Now),
 		pause:        sleep,
 		network:      where, subnets: newSubnetChooser(where, time.Now)}
-	p.nameTagger = newNameTagger(api, time.Now, nil, p.ownership.noteNamed)
+	p.nameTagger = newNameTagger(api, nil, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
 	q := wisher(uidA, "m5.large")
 	q.claim.Name = "mine"
@@ -75,7 +76,7 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 			func(api *scripted, _ *Provider, _ *fleetRequest) { api.blind = true }, false, true, false,
 			"UnauthorizedOperation"},
 		{"there is no turn", nil, time.Minute, func(_ *scripted, p *Provider, _ *fleetRequest) {
-			p.fleetLimiter.tokens, p.fleetLimiter.refill = 0, time.Now().Add(time.Hour)
+			p.fleetLimiter = noTurns()
 		}, false, true, false, "asking again for a launch whose answer was lost"},
 		{"who asks fails", []string{"panic"}, time.Minute, nil, false, true, false, "mistake in Tenon"},
 	} {

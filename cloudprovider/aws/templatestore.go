@@ -14,10 +14,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/time/rate"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 const (
@@ -78,8 +80,8 @@ type templateStore struct {
 	api EC2API
 	// limiter is that of creating them. queue are given to one launch at a time, which creates all of its own: so some
 	// launches have theirs soon instead of each a few.
-	limiter *rateLimiter
-	queue   *fairQueue
+	limiter *rate.Limiter
+	queue   ratelimit.Queue
 
 	mu sync.Mutex
 	// wantedSince is since when those that don't exist are wanted.
@@ -115,9 +117,9 @@ type templateKey struct {
 const maxCached = 5000
 
 func newTemplateStore(api EC2API, now func() time.Time) *templateStore {
-	return &templateStore{api: api, limiter: newRateLimiter(templatesBurst, templatesInterval, time.Now),
-		queue: &fairQueue{}, wantedSince: map[string]time.Time{},
-		exist: map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now,
+	return &templateStore{api: api, limiter: rate.NewLimiter(rate.Every(templatesInterval), templatesBurst),
+		wantedSince: map[string]time.Time{},
+		exist:       map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now,
 		cache: map[templateKey]*template{}}
 }
 
@@ -284,10 +286,10 @@ func (s *templateStore) createMissing(ctx context.Context, list []*template) []e
 		return failures
 	}
 	s.setWaiting(true, missing...)
-	if err := s.queue.wait(ctx, s.wantedFor(missing)); err != nil {
+	if err := s.queue.Wait(ctx, s.wantedFor(missing)); err != nil {
 		return allFailed(failures, s.timeoutError(err))
 	}
-	defer s.queue.next()
+	defer s.queue.Next()
 	slots := make(chan struct{}, templatesAtOnce)
 	var group sync.WaitGroup
 	for i, m := range list {
@@ -320,13 +322,14 @@ func allFailed(failures []error, err error) []error {
 
 // create creates one when it is its turn.
 func (s *templateStore) create(ctx context.Context, m *template) error {
-	if err := s.limiter.wait(ctx); err != nil {
+	if err := s.limiter.Wait(ctx); err != nil {
 		return s.timeoutError(err)
 	}
 	s.setWaiting(false, m)
 	_, err := s.api.CreateLaunchTemplate(ctx, m.input())
 	if fault.IsThrottled(err) {
-		s.limiter.drainTokens()
+		for s.limiter.Allow() { // others in the account make some, too: what is left is not
+		}
 	}
 	if err != nil && fault.Code(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
 		return fault.Explain("creating a launch template", err)

@@ -1,4 +1,4 @@
-package aws
+package ratelimit
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 )
 
 const (
-	// EC2 lets an account create fleets fifty times at once and then five times a second. Others in the account do,
-	// too.
-	fleetBurst    = 20
+	// FleetBurst is how many calls go at once, before one goes in every fleetInterval: EC2 lets an account create
+	// fleets fifty times at once and then five times a second, and others in the account do, too.
+	FleetBurst    = 20
 	fleetInterval = 250 * time.Millisecond
 	// After EC2 has asked us to slow down nobody goes for firstPause, twice as long each further time, longestPause at
 	// the longest.
@@ -20,9 +22,6 @@ const (
 	longestPause = 16 * time.Second
 	// longestWait is how long somebody waits at the most before all who came later.
 	longestWait = 5 * time.Second
-	// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which
-	// has a minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
-	admitLimit = 40 * time.Second
 	// In a rush, after streakCalls calls, one for fewer than few is held back while others for more go, until none has
 	// gone for fewClaimsWait: more of its kind may come to join it. longestHoldBack is how long at the most.
 	fewClaims       = 12
@@ -31,20 +30,21 @@ const (
 	longestHoldBack = 4 * time.Second
 )
 
-// fleetLimiter lets calls of CreateFleet through at a rate that EC2 takes. Whoever waits for many goes before whoever
+// Fleet lets calls of CreateFleet through at a rate that EC2 takes. Whoever waits for many goes before whoever
 // waits for few: claims that come meanwhile join those who still wait, so the fewest calls serve the most claims.
-type fleetLimiter struct {
+type Fleet struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	tokens int
-	refill time.Time
+	tokens *rate.Limiter
+	// returned are turns that were given back.
+	returned int
 	// pausedUntil is until when nobody goes, because EC2 has asked for it; pause is how long it was the last time.
 	pausedUntil time.Time
 	pause       time.Duration
 	waiting     []*fleetWaiter
 	// streak are the calls that were let through; lastLarge is when the last of them that was not for few was.
-	streak    callStreak
+	streak    Streak
 	lastLarge time.Time
 }
 
@@ -59,24 +59,24 @@ type fleetWaiter struct {
 	abandoned bool
 }
 
-func newFleetLimiter(now func() time.Time) *fleetLimiter {
-	return &fleetLimiter{now: now, tokens: fleetBurst, refill: now()}
+// NewFleet returns a limiter that has let nobody through.
+func NewFleet(now func() time.Time) *Fleet {
+	return &Fleet{now: now, tokens: newTokens()}
 }
 
-// oneClaim is the size of a call that nobody can join.
-func oneClaim() int { return 1 }
+func newTokens() *rate.Limiter { return rate.NewLimiter(rate.Every(fleetInterval), FleetBurst) }
 
-// pass waits for a turn of a call that nobody can join any more.
-func (l *fleetLimiter) pass(ctx context.Context, size func() int) error {
-	return l.wait(ctx, l.join(size, false))
+// Pass waits for a turn of a call for so many claims that no other can join any more.
+func (l *Fleet) Pass(ctx context.Context, claims int) error {
+	return l.wait(ctx, l.join(func() int { return claims }, false))
 }
 
-// admit waits for a turn of a call that others may join meanwhile.
-func (l *fleetLimiter) admit(ctx context.Context, size func() int) error {
+// Admit waits for a turn of a call that others may join meanwhile.
+func (l *Fleet) Admit(ctx context.Context, size func() int) error {
 	return l.wait(ctx, l.join(size, true))
 }
 
-func (l *fleetLimiter) wait(ctx context.Context, w *fleetWaiter) error {
+func (l *Fleet) wait(ctx context.Context, w *fleetWaiter) error {
 	for {
 		next := l.serve()
 		timer := time.NewTimer(next)
@@ -95,7 +95,7 @@ func (l *fleetLimiter) wait(ctx context.Context, w *fleetWaiter) error {
 	}
 }
 
-func (l *fleetLimiter) join(size func() int, open bool) *fleetWaiter {
+func (l *Fleet) join(size func() int, open bool) *fleetWaiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := &fleetWaiter{size: size, joinable: open, since: l.now(), through: make(chan struct{})}
@@ -104,7 +104,7 @@ func (l *fleetLimiter) join(size func() int, open bool) *fleetWaiter {
 }
 
 // leave gives the place up. Who has been let through in the same moment gives the turn back.
-func (l *fleetLimiter) leave(w *fleetWaiter, err error) error {
+func (l *Fleet) leave(w *fleetWaiter, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, have := range l.waiting {
@@ -114,20 +114,16 @@ func (l *fleetLimiter) leave(w *fleetWaiter, err error) error {
 		}
 	}
 	if !w.abandoned {
-		l.tokens = min(fleetBurst, l.tokens+1)
+		l.returned++
 	}
 	return err
 }
 
 // serve lets through whoever may go now, and tells after how long somebody may be next.
-func (l *fleetLimiter) serve() time.Duration {
+func (l *Fleet) serve() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if earned := int(now.Sub(l.refill) / fleetInterval); earned > 0 {
-		l.tokens = min(fleetBurst, l.tokens+earned)
-		l.refill = l.refill.Add(time.Duration(earned) * fleetInterval)
-	}
 	if now.Before(l.pausedUntil) {
 		return l.pausedUntil.Sub(now)
 	}
@@ -137,25 +133,38 @@ func (l *fleetLimiter) serve() time.Duration {
 		}
 		return w.abandoned
 	})
-	for l.tokens > 0 {
+	for {
 		at := l.first(now)
-		if at < 0 {
+		if at < 0 || !l.takeToken(now) {
 			break
 		}
 		if l.waiting[at].size() >= fewClaims {
 			l.lastLarge = now
 		}
-		l.streak = l.streak.next(now)
-		l.tokens--
+		l.streak = l.streak.Next(now)
 		close(l.waiting[at].through)
 		l.waiting = append(l.waiting[:at], l.waiting[at+1:]...)
 	}
-	return max(l.refill.Add(fleetInterval).Sub(now), time.Millisecond)
+	next := l.tokens.ReserveN(now, 1)
+	defer next.CancelAt(now)
+	if wait := next.DelayFrom(now); wait > 0 {
+		return wait
+	}
+	return fleetInterval // those who wait are held back
+}
+
+// takeToken takes a turn if there is one. The lock is held.
+func (l *Fleet) takeToken(now time.Time) bool {
+	if l.returned > 0 {
+		l.returned--
+		return true
+	}
+	return l.tokens.AllowN(now, 1)
 }
 
 // first is the place in the line of who goes first: whoever has waited very long, else those whose waiting, taken
 // together, is the longest; -1 if nobody is to go now. The lock is held.
-func (l *fleetLimiter) first(now time.Time) int {
+func (l *Fleet) first(now time.Time) int {
 	best, most := -1, -1.0
 	for i, w := range l.waiting {
 		waited := now.Sub(w.since)
@@ -170,13 +179,13 @@ func (l *fleetLimiter) first(now time.Time) int {
 }
 
 // isHeldBack tells whether a call had better wait for others to join it. The lock is held.
-func (l *fleetLimiter) isHeldBack(w *fleetWaiter, now time.Time) bool {
-	return w.joinable && l.streak.length(now) >= streakCalls && now.Sub(l.lastLarge) < fewClaimsWait &&
+func (l *Fleet) isHeldBack(w *fleetWaiter, now time.Time) bool {
+	return w.joinable && l.streak.Length(now) >= streakCalls && now.Sub(l.lastLarge) < fewClaimsWait &&
 		now.Sub(w.since) < longestHoldBack && w.size() < fewClaims
 }
 
-// slower notes that EC2 has asked us to slow down.
-func (l *fleetLimiter) slower() {
+// Slower notes that EC2 has asked us to slow down.
+func (l *Fleet) Slower() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -184,11 +193,12 @@ func (l *fleetLimiter) slower() {
 		return // those that were under way together are refused together
 	}
 	l.pause = min(max(2*l.pause, firstPause), longestPause)
-	l.pausedUntil, l.tokens, l.refill = now.Add(l.pause), 1, now.Add(l.pause)
+	l.pausedUntil, l.tokens, l.returned = now.Add(l.pause), newTokens(), 0
+	l.tokens.ReserveN(l.pausedUntil, FleetBurst-1)
 }
 
-// noteTaken notes that EC2 has taken a call.
-func (l *fleetLimiter) noteTaken() {
+// NoteTaken notes that EC2 has taken a call.
+func (l *Fleet) NoteTaken() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.now().Before(l.pausedUntil) {

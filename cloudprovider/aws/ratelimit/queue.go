@@ -1,4 +1,4 @@
-package aws
+package ratelimit
 
 import (
 	"context"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// fairQueue are given one at a time, to whoever has been waiting for longest. Since when is said by the one who comes,
-// so that somebody who gave up and comes again has the old place.
-type fairQueue struct {
+// Queue gives turns, one at a time, to whoever has been waiting for longest. Since when is said by the one who comes, so
+// that somebody who gave up and comes again has the old place.
+type Queue struct {
 	mu      sync.Mutex
 	busy    bool
 	waiting []*queueTicket
@@ -20,8 +20,8 @@ type queueTicket struct {
 	called chan struct{}
 }
 
-// wait waits for a turn; leave must follow if there is no error.
-func (q *fairQueue) wait(ctx context.Context, since time.Time) error {
+// Wait waits for a turn; Next must follow if there is no error.
+func (q *Queue) Wait(ctx context.Context, since time.Time) error {
 	p := q.join(since)
 	select {
 	case <-p.called:
@@ -29,12 +29,12 @@ func (q *fairQueue) wait(ctx context.Context, since time.Time) error {
 	case <-ctx.Done():
 	}
 	if q.giveUp(p) {
-		q.next() // it was called in the same moment
+		q.Next() // it was called in the same moment
 	}
 	return ctx.Err()
 }
 
-func (q *fairQueue) join(since time.Time) *queueTicket {
+func (q *Queue) join(since time.Time) *queueTicket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &queueTicket{since: since, called: make(chan struct{})}
@@ -48,7 +48,7 @@ func (q *fairQueue) join(since time.Time) *queueTicket {
 }
 
 // giveUp takes somebody out of the line, and reports whether it had been called.
-func (q *fairQueue) giveUp(p *queueTicket) (called bool) {
+func (q *Queue) giveUp(p *queueTicket) (called bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.waiting, p)
@@ -59,8 +59,8 @@ func (q *fairQueue) giveUp(p *queueTicket) (called bool) {
 	return false
 }
 
-// next ends a turn: the next is called.
-func (q *fairQueue) next() {
+// Next ends a turn: the next is called.
+func (q *Queue) Next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
