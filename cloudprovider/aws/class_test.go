@@ -23,6 +23,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/profile"
@@ -206,11 +207,11 @@ func rawJSON(text string) apiextensionsv1.JSON { return apiextensionsv1.JSON{Raw
 // TestStats: what the provider does is measured under the contract's names.
 func TestStats(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	stats, err := aws.NewStats(registry)
+	stats, err := metrics.New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) { o.Stats = stats })
+	w, p := start(t, setup{families: []string{"m5"}}, func(o *aws.Options) { o.Metrics = stats })
 	if err := registry.Register(p.TypeStats()); err != nil {
 		t.Fatal(err)
 	}

@@ -197,7 +197,7 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 			if t, err = p.templates.cached(key, plan, v); err != nil {
 				return nil, &unusableError{err}
 			}
-			p.stats.noteTemplate(class.Name, t)
+			p.metrics.NoteUserData(class.Name, t.data.UserData)
 			byMold[v] = t
 		}
 		q.candidates, q.variants, out = append(q.candidates, candidates[i]), append(q.variants, v), append(out, t)

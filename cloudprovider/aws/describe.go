@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 )
 
 const (
@@ -43,13 +44,13 @@ func instanceID(providerID string) (string, error) {
 
 // newDescriber returns what finds instances by id, many in a call; nil for one that EC2 does not know. They are asked
 // for by a filter: an unknown id then is no error that would hide the others.
-func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *describer {
+func newDescriber(api EC2API, counted *metrics.EC2) *describer {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostNames}
 	return batch.New(func(struct{}) batch.Window {
 		return window
 	}, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[*ec2types.Instance] {
 		began := time.Now()
-		defer func() { gathered("describe_instances", len(ids), time.Since(began)) }()
+		defer func() { counted.Gathered("describe_instances", len(ids), time.Since(began)) }()
 		found := map[string]*ec2types.Instance{}
 		pages := ec2.NewDescribeInstancesPaginator(api, &ec2.DescribeInstancesInput{
 			Filters:    []ec2types.Filter{{Name: new("instance-id"), Values: ids}},
@@ -77,13 +78,13 @@ func newDescriber(api EC2API, gathered func(string, int, time.Duration)) *descri
 }
 
 // newTerminator returns what ends instances, many in a call. The key keeps those apart whose zone is in trouble.
-func newTerminator(api EC2API, gathered func(string, int, time.Duration)) *terminator {
+func newTerminator(api EC2API, counted *metrics.EC2) *terminator {
 	window := batch.Window{Idle: callIdle, Max: callMax, Items: maxTerminated}
 	return batch.New(func(string) batch.Window {
 		return window
 	}, callLimit, func(ctx context.Context, _ string, ids []string) []batch.Answer[struct{}] {
 		began := time.Now()
-		defer func() { gathered("terminate_instances", len(ids), time.Since(began)) }()
+		defer func() { counted.Gathered("terminate_instances", len(ids), time.Since(began)) }()
 		failures := map[string]error{}
 		terminateAll(ctx, api, ids, failures)
 		out := make([]batch.Answer[struct{}], len(ids))

@@ -43,7 +43,11 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 			p.pause(ctx, scanAgainAfter) // it is so new that EC2 does not know it everywhere
 			continue
 		}
-		p.stats.noteNotEnded(i)
+		zone, zoneID := "", ""
+		if i != nil && i.Placement != nil {
+			zone, zoneID = deref(i.Placement.AvailabilityZone), deref(i.Placement.AvailabilityZoneId)
+		}
+		p.metrics.NoteNotEnded(zone, zoneID)
 		return err
 	}
 }

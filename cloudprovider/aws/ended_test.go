@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 )
 
 // TestNoInstanceOfEC2 asks about and ends what can't be an instance of EC2: there is none.
@@ -25,11 +26,11 @@ func TestNoInstanceOfEC2(t *testing.T) {
 // TestRefusedEndIsCounted has EC2 refuse to end an instance: the contract's metric tells.
 func TestRefusedEndIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	stats, err := aws.NewStats(registry)
+	stats, err := metrics.New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, p := start(t, setup{}, func(o *aws.Options) { o.Stats = stats })
+	w, p := start(t, setup{}, func(o *aws.Options) { o.Metrics = stats })
 	_, made, id := one(t, w, p)
 	if err := w.sim.World.Protect(id, true); err != nil {
 		t.Fatal(err.Message)

@@ -51,7 +51,7 @@ func (p *Provider) launchTogether(ctx context.Context, key string, requests []*l
 	p.pace.began(key, len(requests))
 	defer func() {
 		p.pace.ended(len(requests))
-		p.gathered("create_fleet", len(requests), time.Since(began))
+		p.metrics.Gathered("create_fleet", len(requests), time.Since(began))
 	}()
 	l := &fleetLaunch{provider: p, answers: make(map[*launchRequest]launchAnswer, len(requests)),
 		triedOptions: map[optionKey]bool{}}
@@ -135,13 +135,13 @@ func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest 
 	out, lost, err := p.createFleet(ctx, r.input)
 	if err != nil {
 		p.subnets.done(r.spec, r.subnets, int64(len(g.requests)), nil)
-		p.stats.noteRefused(r.spec, nil, err)
+		p.noteRefused(r, nil, err)
 		again, err = l.handleError(ctx, r, lost, err)
 		return r.requests, again, err
 	}
 	used := p.assignInstances(r, out)
 	p.subnets.done(r.spec, r.subnets, int64(len(g.requests)), used)
-	p.stats.noteRefused(r.spec, out.Errors, nil)
+	p.noteRefused(r, out.Errors, nil)
 	again = l.handleRefusals(ctx, r, out.Errors)
 	rest = l.answerServed(r)
 	return rest, again, nil

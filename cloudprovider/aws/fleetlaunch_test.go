@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
@@ -103,7 +104,7 @@ func launching(api *launcher) *Provider {
 		fleetLimiter: ratelimit.NewFleet(time.Now),
 		pause:        sleep, pace: launchPace{now: time.Now},
 		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: newTemplateStore(api,
-			time.Now), gathered: func(string, int, time.Duration) {}}
+			time.Now)}
 	p.nameTagger = newNameTagger(api, nil, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
 	return p
@@ -221,9 +222,10 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := &launcher{replies: c.replies}
 			p := launching(api)
-			gathered := ""
-			p.gathered = func(what string, size int, took time.Duration) {
-				gathered = fmt.Sprint(what, " ", size, " ", took == time.Since(api.began))
+			registry := prometheus.NewRegistry()
+			var err error
+			if p.metrics, err = metrics.New(registry); err != nil {
+				t.Fatal(err)
 			}
 			var list []*launchRequest
 			for i, kinds := range c.wishes {
@@ -268,13 +270,34 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
 					c.name, lost, tries, c.tries)
 			}
-			if want := fmt.Sprint("create_fleet ", len(list),
-				" true"); gathered != want || p.pace.underWay() != 0 || len(p.subnets.pending) != 0 {
+			gathered := callsNoted(t, registry)
+			if want := fmt.Sprint("create_fleet ", time.Since(api.began), " ",
+				len(list)); gathered != want || p.pace.underWay() != 0 || len(p.subnets.pending) != 0 {
 				t.Errorf("%s: %s was noted, %d are under way, %v addresses are kept", c.name, gathered,
 					p.pace.underWay(), p.subnets.pending)
 			}
 		})
 	}
+}
+
+// callsNoted is what calls were made for several at once, how long they took, and for how many they were.
+func callsNoted(t *testing.T, registry *prometheus.Registry) string {
+	t.Helper()
+	all, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, what := map[string]float64{}, ""
+	for _, family := range all {
+		for _, m := range family.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				sums[family.GetName()], what = h.GetSampleSum(), m.GetLabel()[0].GetValue()
+			}
+		}
+	}
+	const prefix = "karpenter_cloudprovider_batcher_batch_"
+	return fmt.Sprint(what, " ", time.Duration(sums[prefix+"time_seconds"]*float64(time.Second)).Round(time.Microsecond),
+		" ", sums[prefix+"size"])
 }
 
 // Instances that were launched together have no names yet; one that was launched alone has. Their addresses count at
@@ -307,12 +330,12 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 // A launch that EC2 refuses as a whole is counted, for each zone that it asked for.
 func TestRefusedLaunchesAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	stats, err := NewStats(registry)
+	counted, err := metrics.New(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := launching(&launcher{replies: []reply{refuses("UnauthorizedOperation", "no")}})
-	p.stats = stats
+	p.metrics = counted
 	q := wisher(uidA, "m", "n")
 	q.spec.class, q.spec.Tags, q.spec.CapacityType = &awsv1.EC2NodeClass{}, map[string]string{}, "spot"
 	q.spec.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}

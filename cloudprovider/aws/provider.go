@@ -24,6 +24,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
@@ -61,11 +62,8 @@ type Options struct {
 	Shifted func(zoneID string) bool
 	// Guard catches panics of what goes on in the background; nil to tell nobody of them.
 	Guard *recovery.Guard
-	// Gathered is told of every call that was made for several at once: what it was for, for how many, and how long it
-	// took. May be nil.
-	Gathered func(what string, size int, took time.Duration)
-	// Stats counts what EC2 refuses; may be nil.
-	Stats *Stats
+	// Metrics counts what EC2 refuses; may be nil.
+	Metrics *metrics.EC2
 	// Now tells the time; time.Now if it is nil.
 	Now func() time.Time
 	// Wait lets time pass before something is tried again, unless the context ends first; nil for the real clock.
@@ -87,10 +85,8 @@ type Provider struct {
 	pause    func(ctx context.Context, d time.Duration)
 	// refused is Options.Refused, and never nil.
 	refused func() func(cloudprovider.OfferingRef) bool
-	// gathered is Options.Gathered, and never nil.
-	gathered func(what string, size int, took time.Duration)
-	stats    *Stats
-	guard    *recovery.Guard
+	metrics *metrics.EC2
+	guard   *recovery.Guard
 
 	catalog      *catalog
 	templates    *templateStore
@@ -127,9 +123,6 @@ func New(o Options) (*Provider, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Gathered == nil {
-		o.Gathered = o.Stats.Gathered
-	}
 	if o.Wait == nil {
 		o.Wait = sleep
 	}
@@ -141,12 +134,12 @@ func New(o Options) (*Provider, error) {
 		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
 		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
 		ownership: newOwnership(),
-		describer: newDescriber(o.EC2, o.Gathered), terminator: newTerminator(o.EC2, o.Gathered),
+		describer: newDescriber(o.EC2, o.Metrics), terminator: newTerminator(o.EC2, o.Metrics),
 		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now), predecessors: newPredecessorClaims(),
-		gathered: o.Gathered, stats: o.Stats, guard: o.Guard,
+		metrics: o.Metrics, guard: o.Guard,
 	}
 	p.catalog = newCatalog(&o)
-	p.stats.skipMissingClasses(p.hasClass)
+	p.metrics.SkipMissingClasses(p.hasClass)
 	p.nameTagger = newNameTagger(o.EC2, o.Guard, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
 	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)

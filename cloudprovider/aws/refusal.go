@@ -214,6 +214,28 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
 	return again
 }
 
+// noteRefused counts what EC2 refused of a fleet request: the offerings that it names, or, if the whole call failed,
+// every zone.
+func (p *Provider) noteRefused(r *fleetRequest, errs []ec2types.CreateFleetError, err error) {
+	ids := map[string]string{}
+	for _, subnet := range r.spec.class.Status.Subnets {
+		ids[subnet.Zone] = subnet.ZoneID
+	}
+	note := func(zone, code, message string) {
+		p.metrics.NoteRefused(zone, ids[zone], r.spec.CapacityType, code, message)
+	}
+	for i := range errs {
+		_, zone, _ := r.refusedOption(&errs[i])
+		note(zone, deref(errs[i].ErrorCode), deref(errs[i].ErrorMessage))
+	}
+	if err == nil {
+		return
+	}
+	for _, zone := range r.spec.zones() {
+		note(zone, fault.Code(err), err.Error())
+	}
+}
+
 // tellFullGroup corrects the advice where not the account's quota is used up but that of a placement group.
 func tellFullGroup(r *fleetRequest, err error) {
 	told, ok := errors.AsType[*fault.Error](err)

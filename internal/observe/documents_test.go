@@ -23,6 +23,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/access"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
+	awsmetrics "github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/refresh"
@@ -100,7 +101,7 @@ func registerAWS(t *testing.T, i *inventory) {
 		_, err = nodeclass.NewMetrics(i, clientfake.NewFakeClient(), time.Now)
 	}
 	if err == nil {
-		_, err = aws.NewStats(i)
+		_, err = awsmetrics.New(i)
 	}
 	if err == nil {
 		_, err = access.Count(i, time.Now)

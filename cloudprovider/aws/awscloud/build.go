@@ -29,6 +29,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/interrupt"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/nodeclass"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
@@ -169,7 +170,7 @@ func ownCA(config *rest.Config) ([]byte, error) {
 // newProvider makes the provider and shows what it counts.
 func (f *parts) newProvider() (*aws.Provider, error) {
 	s, host := f.settings, f.host
-	stats, err := aws.NewStats(host.Metrics)
+	counted, err := metrics.New(host.Metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,7 @@ func (f *parts) newProvider() (*aws.Provider, error) {
 		Prices: f.prices, Network: f.network,
 		Images: f.images, Cluster: f.cluster.Cluster, ClusterName: s.clusterName, Identity: f.identity,
 		ReservedCapacity: host.Enabled(gateReservedCapacity),
-		Stats:            stats, Refused: host.Refused, Guard: f.guard, Now: time.Now,
+		Metrics:          counted, Refused: host.Refused, Guard: f.guard, Now: time.Now,
 	}
 	if f.shifts != nil {
 		options.Shifted = f.shifts.Away

@@ -1,4 +1,4 @@
-package aws
+package metrics
 
 import (
 	"context"
@@ -28,14 +28,14 @@ func newUserDataSizes() *userDataSizes {
 		nil)}
 }
 
-// skipMissingClasses has classes left out that are not there.
-func (s *Stats) skipMissingClasses(there func(ctx context.Context, class string) bool) {
-	if s == nil {
+// SkipMissingClasses has classes left out that are not there.
+func (m *EC2) SkipMissingClasses(there func(ctx context.Context, class string) bool) {
+	if m == nil {
 		return
 	}
-	s.userData.mu.Lock()
-	defer s.userData.mu.Unlock()
-	s.userData.classExists = there
+	m.userData.mu.Lock()
+	defer m.userData.mu.Unlock()
+	m.userData.classExists = there
 }
 
 func (s *userDataSizes) set(class string, bytes int) {
