@@ -5,17 +5,15 @@ import (
 	"net/netip"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
-	"github.com/tenon-sh/tenon/cloudprovider"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 )
 
 // EC2API are the calls of Amazon EC2 that launching, finding and ending instances needs. *ec2.Client has them.
 type EC2API interface {
+	offer.API
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput,
 		...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
@@ -24,10 +22,6 @@ type EC2API interface {
 		...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 	DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
 		...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
-	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput,
-		...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
-	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput,
-		...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput,
 		...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
@@ -35,34 +29,10 @@ type EC2API interface {
 		...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)
 }
 
-// Shapes say what a machine is like: what it has, and what of it is left for pods under a class.
-type Shapes interface {
-	// Shape returns the type without offerings; nil if the class can't use it.
-	Shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (*cloudprovider.InstanceType, error)
-	// Why says why the class can't use the type, in words that follow the number of such types; empty if it can.
-	Why(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (string, error)
-	// Kept is what the class keeps for the kubelet and the system on such a machine, if that has to be computed.
-	Kept(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass) (machine.Kept, error)
-	// Revision changes when Shape would answer otherwise than before, because real nodes were seen.
-	Revision() uint64
-}
-
-// Prices are dollars per hour.
-type Prices interface {
-	OnDemand(instanceType, zone string) (float64, bool)
-	Spot(instanceType, zone string) (float64, bool)
-	// Learn says which types are sold; Estimate infers from their prices that of a type that has none.
-	Learn(shapes []price.Shape)
-	Estimate(instanceType string, kind price.Kind) (float64, bool)
-	// Revision changes when a price changes.
-	Revision() uint64
-}
-
 // Network finds where instances can stand. *network.Finder does.
 type Network interface {
+	offer.Network
 	Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Subnet, error)
-	CapacityReservations(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Reservation, error)
-	PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*network.PlacementGroup, error)
 	// ForgetSubnet and ForgetReservation drop what is remembered, because EC2 has said that it is no longer so.
 	ForgetSubnet(id string)
 	ForgetReservation(id string)

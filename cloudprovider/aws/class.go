@@ -66,3 +66,30 @@ func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (
 	}
 	return class, nil
 }
+
+// InstanceTypes implements cloudprovider.Provider.
+func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
+	class, err := p.readyClass(ctx, pool.Spec.Template.Spec.NodeClassRef)
+	if err != nil {
+		return nil, err
+	}
+	return p.typesOf(ctx, class)
+}
+
+func (p *Provider) typesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloudprovider.InstanceType, error) {
+	c, err := p.catalog.ForClass(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	return c.Types, nil
+}
+
+// typeOf finds one of the class's types; nil if the class does not have it.
+func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType,
+	error) {
+	c, err := p.catalog.ForClass(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	return c.Find(name), nil
+}

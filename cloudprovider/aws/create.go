@@ -108,11 +108,11 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*launchReq
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.catalog.forClass(ctx, class)
+	c, err := p.catalog.ForClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
-	ranked := c.list.Ranked(claim)
+	ranked := c.List.Ranked(claim)
 	candidates := narrowCandidates(claim, ranked, p.refused())
 	if len(candidates) == 0 {
 		_, err := choose.Available(ranked, func(cloudprovider.OfferingRef) bool { return true })
@@ -174,7 +174,7 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	}
 	labels := kubeletLabels(q.claim, candidates)
 	plan := &templateSpec{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(q.claim),
-		tags: tags, usesReservations: p.catalog.sellsReserved}
+		tags: tags, usesReservations: p.catalog.ReservedCapacity}
 	key, err := plan.key()
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, cl
 	if !ok {
 		return v, false, nil
 	}
-	k, err := p.catalog.kubeletReserve(ctx, class, c.Type.Name)
+	k, err := p.catalog.KubeletReserve(ctx, class, c.Type.Name)
 	if err != nil {
 		return v, false, err
 	}

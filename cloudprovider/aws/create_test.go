@@ -25,7 +25,7 @@ func TestFewTypesAreToldOf(t *testing.T) {
 	list := func(texts ...string) []choose.Candidate {
 		var out []choose.Candidate
 		for _, text := range texts {
-			kind, o := offer(t, text)
+			kind, o := sale(t, text)
 			out = append(out, choose.Candidate{Type: &cloudprovider.InstanceType{Name: kind}, Offering: &o})
 		}
 		return out
@@ -64,8 +64,8 @@ func TestFewTypesAreToldOf(t *testing.T) {
 // The kubelet gives its node the claim's labels, but for those that follow from what is launched; and says on which
 // terms and from which class it was launched.
 func TestLabelsThatANodeBootsWith(t *testing.T) {
-	_, spot := offer(t, "m z spot 1")
-	_, steady := offer(t, "m z on-demand 1")
+	_, spot := sale(t, "m z spot 1")
+	_, steady := sale(t, "m z on-demand 1")
 	kind := &cloudprovider.InstanceType{Name: "m", Labels: map[string][]string{corev1.LabelInstanceTypeStable: {"m"}}}
 	claim := &v1.NodeClaim{}
 	claim.Labels = map[string]string{"team": "a", corev1.LabelInstanceTypeStable: "m", corev1.LabelTopologyZone: "z"}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -65,7 +67,7 @@ func newDescriber(api EC2API, counted *metrics.EC2) *describer {
 			}
 			for _, r := range page.Reservations {
 				for i := range r.Instances {
-					found[deref(r.Instances[i].InstanceId)] = &r.Instances[i]
+					found[aws.ToString(r.Instances[i].InstanceId)] = &r.Instances[i]
 				}
 			}
 		}

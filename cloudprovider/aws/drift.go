@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,7 +107,7 @@ func imageDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance, kind *cloudprov
 }
 
 func subnetDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
-	return len(class.Status.Subnets) > 0 && deref(i.SubnetId) != "" &&
+	return len(class.Status.Subnets) > 0 && aws.ToString(i.SubnetId) != "" &&
 		!slices.ContainsFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.ID == *i.SubnetId })
 }
 
@@ -118,7 +120,7 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 		want = append(want, g.ID)
 	}
 	for _, g := range i.SecurityGroups {
-		have = append(have, deref(g.GroupId))
+		have = append(have, aws.ToString(g.GroupId))
 	}
 	slices.Sort(want)
 	slices.Sort(have)
@@ -129,7 +131,7 @@ func groupDrift(class *awsv1.EC2NodeClass, i *ec2types.Instance) bool {
 // reservation has ended runs on, on demand; and a class that has not looked for its reservations says nothing about
 // them.
 func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2types.Instance) bool {
-	id := deref(i.CapacityReservationId)
+	id := aws.ToString(i.CapacityReservationId)
 	if claim.Labels[v1.CapacityTypeLabelKey] != v1.CapacityTypeReserved || id == "" {
 		return false
 	}
@@ -148,7 +150,7 @@ func (p *Provider) placementDrift(ctx context.Context, class *awsv1.EC2NodeClass
 	if err != nil || i.Placement == nil {
 		return false, err
 	}
-	have := deref(i.Placement.GroupId)
+	have := aws.ToString(i.Placement.GroupId)
 	if class.Spec.PlacementGroupSelector == nil {
 		return have != "", nil
 	}

@@ -3,6 +3,8 @@ package aws
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -45,7 +47,7 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 		}
 		zone, zoneID := "", ""
 		if i != nil && i.Placement != nil {
-			zone, zoneID = deref(i.Placement.AvailabilityZone), deref(i.Placement.AvailabilityZoneId)
+			zone, zoneID = aws.ToString(i.Placement.AvailabilityZone), aws.ToString(i.Placement.AvailabilityZoneId)
 		}
 		p.metrics.NoteNotEnded(zone, zoneID)
 		return err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -174,13 +176,13 @@ type fleetInstance struct{ id, kind, zone, subnet string }
 func (r *fleetRequest) fleetInstances(out *ec2.CreateFleetOutput) []fleetInstance {
 	var list []fleetInstance
 	for _, group := range out.Instances {
-		subnet := deref(group.SubnetId)
+		subnet := aws.ToString(group.SubnetId)
 		if o := group.LaunchTemplateAndOverrides; subnet == "" && o != nil && o.Overrides != nil {
-			subnet = deref(o.Overrides.SubnetId)
+			subnet = aws.ToString(o.Overrides.SubnetId)
 		}
 		zone := r.zones[subnet]
 		if zone == "" {
-			zone = deref(group.AvailabilityZone)
+			zone = aws.ToString(group.AvailabilityZone)
 		}
 		for _, id := range group.InstanceIds {
 			list = append(list, fleetInstance{id: id, kind: string(group.InstanceType), zone: zone, subnet: subnet})

@@ -75,8 +75,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// offer is an offering in a table: type zone terms price, and for a reservation its id and what is left.
-func offer(t *testing.T, text string) (string, cloudprovider.Offering) {
+// sale is an offering in a table: type zone terms price, and for a reservation its id and what is left.
+func sale(t *testing.T, text string) (string, cloudprovider.Offering) {
 	t.Helper()
 	var kind, zone, terms, reservation, how string
 	var price float64
@@ -135,7 +135,7 @@ func TestNarrow(t *testing.T) {
 			byType := map[string]*cloudprovider.InstanceType{}
 			var list []*cloudprovider.InstanceType
 			for _, text := range tc.offerings {
-				kind, o := offer(t, text)
+				kind, o := sale(t, text)
 				if byType[kind] == nil {
 					byType[kind] = &cloudprovider.InstanceType{Name: kind,
 						Labels: map[string][]string{corev1.LabelInstanceTypeStable: {kind}}}
@@ -167,7 +167,7 @@ func TestNarrowLeavesOutWhatWasRefused(t *testing.T) {
 		it := &cloudprovider.InstanceType{Name: kind}
 		for _, text := range []string{"x a spot 1", "x b spot 2", "x a on-demand 3",
 			"x a reserved 0.1 cr-1 1 default"} {
-			_, o := offer(t, text)
+			_, o := sale(t, text)
 			it.Offerings = append(it.Offerings, o)
 		}
 		list = append(list, it)
@@ -199,7 +199,7 @@ func TestNarrowBoundsTheRequest(t *testing.T) {
 	for n := range 100 {
 		kind := &cloudprovider.InstanceType{Name: fmt.Sprintf("m%03d", n)}
 		for z := range 6 {
-			_, o := offer(t, fmt.Sprintf("x z%d on-demand %d", z, n+1))
+			_, o := sale(t, fmt.Sprintf("x z%d on-demand %d", z, n+1))
 			kind.Offerings = append(kind.Offerings, o)
 		}
 		list = append(list, kind)
@@ -223,7 +223,7 @@ func TestNarrowKeepsAChoice(t *testing.T) {
 			kind.Labels[awsv1.InstanceGPUCountLabelKey] = []string{"1"}
 		}
 		for _, terms := range []string{"spot", "on-demand"} {
-			_, o := offer(t, fmt.Sprintf("x a %s %d", terms, n+1))
+			_, o := sale(t, fmt.Sprintf("x a %s %d", terms, n+1))
 			kind.Offerings = append(kind.Offerings, o)
 		}
 		list = append(list, kind)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -115,8 +117,8 @@ func (p *Provider) isGone(ctx context.Context, a *assignment) (bool, error) {
 // shiftedZone is the zone of the instance if AWS has moved traffic away from it, else empty. Calls about such a zone
 // may hang or fail, and must not take those about others with them.
 func (p *Provider) shiftedZone(i *ec2types.Instance) string {
-	if i == nil || i.Placement == nil || p.catalog.isShifted == nil ||
-		!p.catalog.isShifted(deref(i.Placement.AvailabilityZoneId)) {
+	if i == nil || i.Placement == nil || p.shifted == nil ||
+		!p.shifted(aws.ToString(i.Placement.AvailabilityZoneId)) {
 		return ""
 	}
 	return zoneOf(i)

@@ -8,7 +8,10 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +37,7 @@ func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]n
 		return nil, &nodeclass.PassingError{Cause: err}
 	}
 	claim, candidate, err := p.rehearsalClaim(ctx, class)
-	if unsold, ok := errors.AsType[*unsoldError](err); ok {
+	if unsold, ok := errors.AsType[*offer.UnsoldError](err); ok {
 		log.FromContext(ctx).Info("no launch can be rehearsed", "EC2NodeClass", class.Name, "why", unsold.Error())
 		return nil, nil
 	}
@@ -80,7 +83,7 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 			}
 		}
 	}
-	return nil, choose.Candidate{}, p.catalog.noneFits(ctx, class)
+	return nil, choose.Candidate{}, p.catalog.NoneFits(ctx, class)
 }
 
 // rehearsalOf is a claim of the pool that may be launched on any terms.

@@ -6,12 +6,16 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/go-logr/logr/funcr"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
@@ -20,7 +24,7 @@ import (
 
 // unpriced knows no price on demand and can't estimate one, and no other unless spot is set.
 type unpriced struct {
-	aws.Prices
+	offer.Prices
 	spot bool
 }
 
@@ -160,7 +164,7 @@ func TestRehearsalPrefersThePools(t *testing.T) {
 
 // unpricedFamily knows no price on demand of a family and can't estimate one.
 type unpricedFamily struct {
-	aws.Prices
+	offer.Prices
 	prefix string
 }
 

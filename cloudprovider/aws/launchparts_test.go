@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -165,61 +163,6 @@ func TestGoneForGood(t *testing.T) {
 		end(o)
 		if o.byClaim["a"] != nil || o.tries["a"].times != 1 {
 			t.Errorf("%s: the claim has %v and was tried %d times", name, o.byClaim["a"], o.tries["a"].times)
-		}
-	}
-}
-
-// TestStaleStockIsHandedOut asks what EC2 sells while somebody else finds out, and right after that has failed.
-func TestStaleStockIsHandedOut(t *testing.T) {
-	now := time.Unix(1000, 0)
-	c := &catalog{now: func() time.Time { return now }, reading: make(chan struct{}, 1), region: &regionTypes{},
-		askAt: now}
-	c.reading <- struct{}{} // somebody is asking
-	var group sync.WaitGroup
-	group.Go(func() {
-		if region, err := c.regionNow(t.Context()); region == nil || err != nil {
-			t.Errorf("while somebody asks, the others get %v (%v)", region, err)
-		}
-	})
-	group.Wait()
-	c.region = nil
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := c.regionNow(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("who gives up waits: %v", err)
-	}
-	if _, err := c.update(t.Context(), nil, errors.New("busy")); err == nil {
-		t.Fatal("no error")
-	}
-	<-c.reading
-	if _, err := c.regionNow(t.Context()); err == nil || err.Error() != "busy" {
-		t.Errorf("a moment after a failure: %v", err)
-	}
-	now = now.Add(regionFirstRetry)
-	if _, _, due := c.known(); !due {
-		t.Error("it is never asked for again")
-	}
-}
-
-// TestServes holds reservations against types.
-func TestServes(t *testing.T) {
-	linux := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"linux"},
-		awsv1.InstanceTenancyLabelKey: {"default", "dedicated"}}}
-	windows := &cloudprovider.InstanceType{Labels: map[string][]string{corev1.LabelOSStable: {"windows"}}}
-	for _, tc := range []struct {
-		r    network.Reservation
-		t    *cloudprovider.InstanceType
-		want bool
-	}{
-		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "default"}, linux, true},
-		{network.Reservation{Platform: "Linux/UNIX", Tenancy: "dedicated"}, linux, true},
-		{network.Reservation{Platform: "Red Hat Enterprise Linux"}, linux, true},
-		{network.Reservation{Platform: "Windows"}, linux, false},
-		{network.Reservation{Platform: "Windows with SQL Server"}, windows, true},
-		{network.Reservation{Platform: "Linux/UNIX"}, windows, false},
-	} {
-		if got := serves(&tc.r, tc.t); got != tc.want {
-			t.Errorf("%+v serves %v: %v", tc.r, tc.t.Labels, got)
 		}
 	}
 }

@@ -310,7 +310,7 @@ func TestShiftedZones(t *testing.T) {
 			""}, {"nobody says which are", nil, at("a", "az1"), ""},
 		{"it is not known where it is", shifted, &nowhere, ""}, {"it is not shown yet", shifted, nil, ""},
 	} {
-		if got := (&Provider{catalog: &catalog{isShifted: c.shifted}}).shiftedZone(c.i); got != c.want {
+		if got := (&Provider{shifted: c.shifted}).shiftedZone(c.i); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -7,10 +7,14 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
@@ -21,7 +25,7 @@ import (
 // fitted are shapes of which each type keeps something else for the kubelet, so that each needs a launch template of
 // its own.
 type fitted struct {
-	aws.Shapes
+	offer.Shapes
 	shape, kept error
 }
 

@@ -17,6 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,8 +42,8 @@ type Options struct {
 	// it is nil only tags tell.
 	Claims client.Reader
 	// Shapes, Prices and Network are required.
-	Shapes  Shapes
-	Prices  Prices
+	Shapes  offer.Shapes
+	Prices  offer.Prices
 	Network Network
 	// Images is told of images that EC2 does not know; may be nil.
 	Images Images
@@ -83,12 +86,13 @@ type Provider struct {
 	identity string
 	now      func() time.Time
 	pause    func(ctx context.Context, d time.Duration)
+	shifted  func(zoneID string) bool
 	// refused is Options.Refused, and never nil.
 	refused func() func(cloudprovider.OfferingRef) bool
 	metrics *metrics.EC2
 	guard   *recovery.Guard
 
-	catalog      *catalog
+	catalog      *offer.Catalog
 	templates    *templateStore
 	subnets      *subnetChooser
 	ownership    *ownership
@@ -130,7 +134,7 @@ func New(o Options) (*Provider, error) {
 		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
+		pause: o.Wait, refused: o.Refused, shifted: o.Shifted, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
 		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
 		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
 		ownership: newOwnership(),
@@ -138,7 +142,8 @@ func New(o Options) (*Provider, error) {
 		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now), predecessors: newPredecessorClaims(),
 		metrics: o.Metrics, guard: o.Guard,
 	}
-	p.catalog = newCatalog(&o)
+	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
+		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
 	p.metrics.SkipMissingClasses(p.hasClass)
 	p.nameTagger = newNameTagger(o.EC2, o.Guard, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
@@ -194,3 +199,6 @@ func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 	}
 	return out
 }
+
+// TypeStats are the metrics of what the classes that were asked about can buy.
+func (p *Provider) TypeStats() prometheus.Collector { return p.catalog.Metrics() }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
@@ -184,7 +186,7 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
 	refused.temporary = nil
 	renewed := false
 	for i := range errs {
-		code := deref(errs[i].ErrorCode)
+		code := aws.ToString(errs[i].ErrorCode)
 		kind, zone, subnet := r.refusedOption(&errs[i])
 		err := fault.Explain("launching instances", fleetError(&errs[i]))
 		tellFullGroup(r, err)
@@ -226,7 +228,7 @@ func (p *Provider) noteRefused(r *fleetRequest, errs []ec2types.CreateFleetError
 	}
 	for i := range errs {
 		_, zone, _ := r.refusedOption(&errs[i])
-		note(zone, deref(errs[i].ErrorCode), deref(errs[i].ErrorMessage))
+		note(zone, aws.ToString(errs[i].ErrorCode), aws.ToString(errs[i].ErrorMessage))
 	}
 	if err == nil {
 		return
@@ -269,9 +271,9 @@ func (r *fleetRequest) refusedOption(e *ec2types.CreateFleetError) (kind, zone, 
 	if o == nil || o.Overrides == nil {
 		return "", "", ""
 	}
-	subnet = deref(o.Overrides.SubnetId)
+	subnet = aws.ToString(o.Overrides.SubnetId)
 	if zone = r.zones[subnet]; zone == "" {
-		zone = deref(o.Overrides.AvailabilityZone)
+		zone = aws.ToString(o.Overrides.AvailabilityZone)
 	}
 	return string(o.Overrides.InstanceType), zone, subnet
 }
@@ -279,19 +281,12 @@ func (r *fleetRequest) refusedOption(e *ec2types.CreateFleetError) (kind, zone, 
 // fleetError is an error in a fleet's answer as if it had been the answer. What differs between offerings is kept out
 // of its message, so that equal reasons are told once.
 func fleetError(e *ec2types.CreateFleetError) error {
-	message := deref(e.ErrorMessage)
+	message := aws.ToString(e.ErrorMessage)
 	if at := strings.Index(message, ". "); at > 0 {
 		message = message[:at+1]
 	}
 	return &smithy.OperationError{ServiceID: "EC2", OperationName: "CreateFleet",
-		Err: &smithy.GenericAPIError{Code: deref(e.ErrorCode), Message: message}}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+		Err: &smithy.GenericAPIError{Code: aws.ToString(e.ErrorCode), Message: message}}
 }
 
 // classFault makes an error that only a change of the NodeClass can end, or of what it selects, a NotReadyError; others

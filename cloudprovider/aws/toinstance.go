@@ -4,7 +4,11 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -22,7 +26,7 @@ type instanceConverter struct {
 // classTypes is a class with its types, or why they are not known.
 type classTypes struct {
 	class   *awsv1.EC2NodeClass
-	catalog *classCatalog
+	catalog *offer.ClassCatalog
 	err     error
 }
 
@@ -42,7 +46,7 @@ func (c *instanceConverter) classFor(ctx context.Context, name string) *classTyp
 	}
 	s := &classTypes{}
 	if s.class, s.err = c.provider.anyClass(ctx, name); s.err == nil && s.class != nil {
-		s.catalog, s.err = c.provider.catalog.forClass(ctx, s.class)
+		s.catalog, s.err = c.provider.catalog.ForClass(ctx, s.class)
 	}
 	c.classes[name] = s
 	return s
@@ -53,7 +57,7 @@ func (c *instanceConverter) classFor(ctx context.Context, name string) *classTyp
 func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
 	out := &cloudprovider.Instance{
 		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType),
-		ImageID:     deref(i.ImageId),
+		ImageID:     aws.ToString(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
 		Unproven:    c.provider.identity != "" && tagOf(i, IdentityTagKey) == "",
 	}
@@ -92,7 +96,7 @@ func (c *instanceConverter) describeByCatalog(ctx context.Context, i *ec2types.I
 	if of.err != nil || of.catalog == nil {
 		return of.err
 	}
-	kind := of.catalog.find(out.Type)
+	kind := of.catalog.Find(out.Type)
 	if kind == nil {
 		return nil
 	}
@@ -138,7 +142,7 @@ func offeringOf(i *ec2types.Instance, kind *cloudprovider.InstanceType) *cloudpr
 		if o.Labels[corev1.LabelTopologyZone] != zoneOf(i) {
 			continue
 		}
-		if o.ReservationID != "" && o.ReservationID == deref(i.CapacityReservationId) {
+		if o.ReservationID != "" && o.ReservationID == aws.ToString(i.CapacityReservationId) {
 			return o
 		}
 		if o.ReservationID == "" && o.Labels[v1.CapacityTypeLabelKey] == terms {
@@ -153,7 +157,7 @@ func boughtAs(i *ec2types.Instance) string {
 	switch {
 	case i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot:
 		return v1.CapacityTypeSpot
-	case deref(i.CapacityReservationId) != "":
+	case aws.ToString(i.CapacityReservationId) != "":
 		return v1.CapacityTypeReserved
 	}
 	return v1.CapacityTypeOnDemand
@@ -163,5 +167,5 @@ func zoneOf(i *ec2types.Instance) string {
 	if i.Placement == nil {
 		return ""
 	}
-	return deref(i.Placement.AvailabilityZone)
+	return aws.ToString(i.Placement.AvailabilityZone)
 }

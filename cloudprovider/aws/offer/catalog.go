@@ -1,4 +1,4 @@
-package aws
+package offer
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -19,6 +21,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
@@ -30,59 +33,53 @@ const (
 	// how soon if nothing was known, and nothing can be launched.
 	regionRetry      = 5 * time.Minute
 	regionFirstRetry = 5 * time.Second
-	// classCatalogLasts is how long a class's list is kept that nobody asks for.
-	classCatalogLasts = time.Hour
+	// placesPerPage is how many places of sale EC2 names in one answer at the most.
+	placesPerPage = 1000
+	// classLasts is how long a class's list is kept that nobody asks for.
+	classLasts = time.Hour
 )
 
-// InstanceTypes implements cloudprovider.Provider.
-func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	class, err := p.readyClass(ctx, pool.Spec.Template.Spec.NodeClassRef)
-	if err != nil {
-		return nil, err
-	}
-	return p.typesOf(ctx, class)
-}
-
-func (p *Provider) typesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloudprovider.InstanceType, error) {
-	c, err := p.catalog.forClass(ctx, class)
-	if err != nil {
-		return nil, err
-	}
-	return c.types, nil
-}
-
-// typeOf finds one of the class's types; nil if the class does not have it.
-func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType,
-	error) {
-	c, err := p.catalog.forClass(ctx, class)
-	if err != nil {
-		return nil, err
-	}
-	return c.find(name), nil
-}
-
-// find finds one of the types; nil if it is not there.
-func (c *classCatalog) find(name string) *cloudprovider.InstanceType {
-	at, found := slices.BinarySearchFunc(c.types, name, func(t *cloudprovider.InstanceType, name string) int {
+// Find finds one of the types; nil if it is not there.
+func (c *ClassCatalog) Find(name string) *cloudprovider.InstanceType {
+	at, found := slices.BinarySearchFunc(c.Types, name, func(t *cloudprovider.InstanceType, name string) int {
 		return strings.Compare(t.Name, name)
 	})
 	if !found {
 		return nil
 	}
-	return c.types[at]
+	return c.Types[at]
 }
 
-// catalog is what can be bought, for every class. It is put together again only when something that it is made from has
+// Options say what a catalog is made from. All but Shifted are required.
+type Options struct {
+	EC2     API
+	Shapes  Shapes
+	Prices  Prices
+	Network Network
+	// ReservedCapacity says whether the classes' capacity reservations are sold.
+	ReservedCapacity bool
+	// Shifted tells whether AWS has moved traffic away from the zone of the id: nothing is sold there then. Nil for no
+	// zone.
+	Shifted func(zoneID string) bool
+	Now     func() time.Time
+}
+
+// API are the calls of EC2 that tell what it sells.
+type API interface {
+	ec2.DescribeInstanceTypesAPIClient
+	ec2.DescribeInstanceTypeOfferingsAPIClient
+}
+
+// Network tells what of a class's network decides what it can buy.
+type Network interface {
+	CapacityReservations(ctx context.Context, class *awsv1.EC2NodeClass) ([]network.Reservation, error)
+	PlacementGroup(ctx context.Context, class *awsv1.EC2NodeClass) (*network.PlacementGroup, error)
+}
+
+// Catalog is what can be bought, for every class. It is put together again only when something that it is made from has
 // changed: the same list is handed out until then.
-type catalog struct {
-	api     EC2API
-	shapes  Shapes
-	prices  Prices
-	network Network
-	now     func() time.Time
-	// sellsReserved says whether reservations are sold; isShifted, unless it is nil, which zones are to be left.
-	sellsReserved bool
-	isShifted     func(zoneID string) bool
+type Catalog struct {
+	Options
 
 	// reading lets one caller at a time ask EC2 what it sells. The others take what is known; if that is nothing they
 	// wait.
@@ -92,15 +89,12 @@ type catalog struct {
 	// askAt is when to ask; lastError is what came of it the last time.
 	askAt     time.Time
 	lastError error
-	byClass   map[string]*classCatalog
+	byClass   map[string]*ClassCatalog
 }
 
-func newCatalog(o *Options) *catalog {
-	return &catalog{
-		api: o.EC2, shapes: o.Shapes, prices: o.Prices, network: o.Network, now: o.Now,
-		sellsReserved: o.ReservedCapacity, isShifted: o.Shifted,
-		reading: make(chan struct{}, 1), byClass: map[string]*classCatalog{},
-	}
+// New returns a catalog that has not asked EC2 yet.
+func New(o Options) *Catalog {
+	return &Catalog{Options: o, reading: make(chan struct{}, 1), byClass: map[string]*ClassCatalog{}}
 }
 
 // regionTypes is what EC2 sells in the region.
@@ -111,12 +105,13 @@ type regionTypes struct {
 	revision uint64
 }
 
-// classCatalog is what one class can buy.
-type classCatalog struct {
+// ClassCatalog is what one class can buy.
+type ClassCatalog struct {
 	inputs string
-	types  []*cloudprovider.InstanceType
-	// list are the types, sorted by price.
-	list *choose.List
+	// Types are sorted by name.
+	Types []*cloudprovider.InstanceType
+	// List are the types, sorted by price.
+	List *choose.List
 	// shapes are the types without offerings, which depend on less.
 	shapeInputs string
 	shapes      []*cloudprovider.InstanceType
@@ -126,8 +121,8 @@ type classCatalog struct {
 	used      time.Time
 }
 
-// forClass returns what the class can buy.
-func (c *catalog) forClass(ctx context.Context, class *awsv1.EC2NodeClass) (*classCatalog, error) {
+// ForClass returns what the class can buy.
+func (c *Catalog) ForClass(ctx context.Context, class *awsv1.EC2NodeClass) (*ClassCatalog, error) {
 	region, err := c.regionNow(ctx)
 	if err != nil {
 		return nil, err
@@ -136,8 +131,8 @@ func (c *catalog) forClass(ctx context.Context, class *awsv1.EC2NodeClass) (*cla
 	if err != nil {
 		return nil, err
 	}
-	shaped := fmt.Sprint(class.UID, class.Generation, region.revision, c.shapes.Revision(), imageKey(class))
-	from := fmt.Sprint(shaped, c.prices.Revision(), terms)
+	shaped := fmt.Sprint(class.UID, class.Generation, region.revision, c.Shapes.Revision(), imageKey(class))
+	from := fmt.Sprint(shaped, c.Prices.Revision(), terms)
 	cc, before, err := c.build(class, region, terms, from, shaped)
 	if err == nil && before != cc.estimated && cc.estimated > 0 {
 		log.FromContext(ctx).Info("prices of instance types are estimated from those of others; allow "+
@@ -149,17 +144,17 @@ func (c *catalog) forClass(ctx context.Context, class *awsv1.EC2NodeClass) (*cla
 
 // build puts the class's list together, unless it is there. before is how many types had an estimated price the last
 // time.
-func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *purchaseTerms, from,
-	shaped string) (cc *classCatalog, before int, err error) {
+func (c *Catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *purchaseTerms, from,
+	shaped string) (cc *ClassCatalog, before int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cc = c.byClass[class.Name]; cc != nil {
-		cc.used, before = c.now(), cc.estimated
+		cc.used, before = c.Now(), cc.estimated
 	}
 	if cc != nil && cc.inputs == from {
 		return cc, before, nil
 	}
-	next := &classCatalog{inputs: from, shapeInputs: shaped, used: c.now()}
+	next := &ClassCatalog{inputs: from, shapeInputs: shaped, used: c.Now()}
 	if cc != nil && cc.shapeInputs == shaped {
 		next.shapes = cc.shapes
 	} else if next.shapes, err = c.shapesOf(class, region); err != nil {
@@ -171,16 +166,16 @@ func (c *catalog) build(class *awsv1.EC2NodeClass, region *regionTypes, terms *p
 	}
 	for _, t := range next.shapes {
 		if full := c.withOfferings(t, region.zones[t.Name], terms); full != nil {
-			next.types = append(next.types, full)
+			next.Types = append(next.Types, full)
 		}
 	}
 	for _, other := range alike {
-		share(next.types, other.types)
+		share(next.Types, other.Types)
 	}
-	next.list = choose.NewList(next.types)
-	next.estimated, next.example = countEstimated(next.types)
-	maps.DeleteFunc(c.byClass, func(_ string, old *classCatalog) bool {
-		return c.now().Sub(old.used) > classCatalogLasts
+	next.List = choose.NewList(next.Types)
+	next.estimated, next.example = countEstimated(next.Types)
+	maps.DeleteFunc(c.byClass, func(_ string, old *ClassCatalog) bool {
+		return c.Now().Sub(old.used) > classLasts
 	})
 	c.byClass[class.Name] = next
 	return next, before, nil
@@ -204,7 +199,7 @@ func imageKey(class *awsv1.EC2NodeClass) string { return fmt.Sprint(class.Status
 
 // regionNow returns what EC2 sells, by name. If that could not be found out a moment ago, it is not tried again:
 // thousands may ask.
-func (c *catalog) regionNow(ctx context.Context) (*regionTypes, error) {
+func (c *Catalog) regionNow(ctx context.Context) (*regionTypes, error) {
 	region, lastError, due := c.known()
 	if !due {
 		return region, lastError
@@ -231,23 +226,23 @@ func (c *catalog) regionNow(ctx context.Context) (*regionTypes, error) {
 }
 
 // update takes in what EC2 has answered.
-func (c *catalog) update(ctx context.Context, next *regionTypes, err error) (*regionTypes, error) {
+func (c *Catalog) update(ctx context.Context, next *regionTypes, err error) (*regionTypes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err == nil && c.region != nil:
 		next.revision = c.region.revision + 1
 	case err != nil && c.region != nil:
-		c.askAt = c.now().Add(regionRetry)
+		c.askAt = c.Now().Add(regionRetry)
 		return c.region, nil
 	case err != nil:
 		if ctx.Err() == nil { // that somebody has given up is nobody else's trouble
-			c.askAt, c.lastError = c.now().Add(regionFirstRetry), err
+			c.askAt, c.lastError = c.Now().Add(regionFirstRetry), err
 		}
 		return nil, err
 	}
-	c.region, c.lastError, c.askAt = next, nil, c.now().Add(regionLasts)
-	c.prices.Learn(priceShapes(next.infos))
+	c.region, c.lastError, c.askAt = next, nil, c.Now().Add(regionLasts)
+	c.Prices.Learn(priceShapes(next.infos))
 	return next, nil
 }
 
@@ -278,7 +273,7 @@ func priceShapes(infos []ec2types.InstanceTypeInfo) []price.Shape {
 }
 
 // estimatedCounts counts, for every class that was asked about, the types whose price is estimated.
-func (c *catalog) estimatedCounts() map[string]int {
+func (c *Catalog) estimatedCounts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string]int{}
@@ -289,18 +284,18 @@ func (c *catalog) estimatedCounts() map[string]int {
 }
 
 // all are the types of every class that was asked about.
-func (c *catalog) all() [][]*cloudprovider.InstanceType {
+func (c *Catalog) all() [][]*cloudprovider.InstanceType {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out [][]*cloudprovider.InstanceType
 	for _, cc := range c.byClass {
-		out = append(out, cc.types)
+		out = append(out, cc.Types)
 	}
 	return out
 }
 
-// kubeletReserve is what the class keeps on nodes of the type, if that has to be computed.
-func (c *catalog) kubeletReserve(ctx context.Context, class *awsv1.EC2NodeClass, name string) (machine.Kept, error) {
+// KubeletReserve is what the class keeps on nodes of the type, if that has to be computed.
+func (c *Catalog) KubeletReserve(ctx context.Context, class *awsv1.EC2NodeClass, name string) (machine.Kept, error) {
 	region, err := c.regionNow(ctx)
 	if err != nil {
 		return machine.Kept{}, err
@@ -311,20 +306,20 @@ func (c *catalog) kubeletReserve(ctx context.Context, class *awsv1.EC2NodeClass,
 	if !found {
 		return machine.Kept{}, nil
 	}
-	return c.shapes.Kept(&region.infos[at], class)
+	return c.Shapes.Kept(&region.infos[at], class)
 }
 
 // known is what EC2 sells as far as we know, or why we don't; due says that it is time to ask.
-func (c *catalog) known() (region *regionTypes, lastError error, due bool) {
+func (c *Catalog) known() (region *regionTypes, lastError error, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.region, c.lastError, !c.now().Before(c.askAt)
+	return c.region, c.lastError, !c.Now().Before(c.askAt)
 }
 
 // read asks EC2. Only what Kubernetes runs on is asked for.
-func (c *catalog) read(ctx context.Context) (*regionTypes, error) {
+func (c *Catalog) read(ctx context.Context) (*regionTypes, error) {
 	out := &regionTypes{zones: map[string][]string{}}
-	kinds := ec2.NewDescribeInstanceTypesPaginator(c.api, &ec2.DescribeInstanceTypesInput{
+	kinds := ec2.NewDescribeInstanceTypesPaginator(c.EC2, &ec2.DescribeInstanceTypesInput{
 		Filters: []ec2types.Filter{
 			{Name: new("supported-virtualization-type"), Values: []string{"hvm"}},
 			{Name: new("processor-info.supported-architecture"), Values: []string{"x86_64", "arm64"}},
@@ -338,8 +333,8 @@ func (c *catalog) read(ctx context.Context) (*regionTypes, error) {
 		}
 		out.infos = append(out.infos, page.InstanceTypes...)
 	}
-	places := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.api, &ec2.DescribeInstanceTypeOfferingsInput{
-		LocationType: ec2types.LocationTypeAvailabilityZone, MaxResults: new(int32(pageSize)),
+	places := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
+		LocationType: ec2types.LocationTypeAvailabilityZone, MaxResults: new(int32(placesPerPage)),
 	})
 	for places.HasMorePages() {
 		page, err := places.NextPage(ctx)
@@ -347,7 +342,7 @@ func (c *catalog) read(ctx context.Context) (*regionTypes, error) {
 			return nil, fault.Explain("listing where instance types are sold", err)
 		}
 		for _, o := range page.InstanceTypeOfferings {
-			out.zones[string(o.InstanceType)] = append(out.zones[string(o.InstanceType)], deref(o.Location))
+			out.zones[string(o.InstanceType)] = append(out.zones[string(o.InstanceType)], aws.ToString(o.Location))
 		}
 	}
 	slices.SortFunc(out.infos, func(a, b ec2types.InstanceTypeInfo) int {

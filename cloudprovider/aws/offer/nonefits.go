@@ -1,4 +1,4 @@
-package aws
+package offer
 
 import (
 	"cmp"
@@ -17,14 +17,14 @@ import (
 // fewCauses is how many causes are told of why no instance type is left.
 const fewCauses = 3
 
-// unsoldError says that nothing of what a class could use is sold, for which the class can do nothing.
-type unsoldError struct{ error }
+// UnsoldError says that nothing of what a class could use is sold, for which the class can do nothing.
+type UnsoldError struct{ error }
 
-func (e *unsoldError) Unwrap() error { return e.error }
+func (e *UnsoldError) Unwrap() error { return e.error }
 
-// noneFits says why there is no instance type for a class: how many fall away for which field, those that most types
-// fall for first. It is an unsoldError if the class does not rule all of them out.
-func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error {
+// NoneFits says why there is no instance type for a class: how many fall away for which field, those that most types
+// fall for first. It is an UnsoldError if the class does not rule all of them out.
+func (c *Catalog) NoneFits(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	region, err := c.regionNow(ctx)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 		told = append(told, fmt.Sprintf("%d %s", counts[why], why))
 	}
 	if usable {
-		return &unsoldError{fmt.Errorf("no instance type is sold that EC2NodeClass %s can use: of %d types %s",
+		return &UnsoldError{fmt.Errorf("no instance type is sold that EC2NodeClass %s can use: of %d types %s",
 			class.Name, len(region.infos), strings.Join(told, ", "))}
 	}
 	return fmt.Errorf("no instance type can be used by EC2NodeClass %s: of %d types %s; change what rules them out",
@@ -63,14 +63,14 @@ func (c *catalog) noneFits(ctx context.Context, class *awsv1.EC2NodeClass) error
 
 // exclusionReason says at which step a type falls away, in the order in which the catalog takes them, and whether that
 // is the class's doing.
-func (c *catalog) exclusionReason(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, region *regionTypes,
+func (c *Catalog) exclusionReason(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClass, region *regionTypes,
 	on *purchaseTerms) (why string, ruledOut bool, err error) {
-	shape, err := c.shapes.Shape(info, class)
+	shape, err := c.Shapes.Shape(info, class)
 	if err != nil {
 		return "", false, err
 	}
 	if shape == nil {
-		why, err = c.shapes.Why(info, class)
+		why, err = c.Shapes.Why(info, class)
 		return why, true, err
 	}
 	if _, boots := image.For(class.Status.AMIs, shape.Labels); !boots {

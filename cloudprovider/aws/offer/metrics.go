@@ -1,4 +1,4 @@
-package aws
+package offer
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,16 +9,16 @@ import (
 
 // typeStats are gauges about what can be bought, worked out when somebody asks.
 type typeStats struct {
-	catalog                                    *catalog
+	catalog                                    *Catalog
 	memory, cores, price, available, estimated *prometheus.Desc
 }
 
-// TypeStats are the metrics of what the classes that were asked about can buy.
-func (p *Provider) TypeStats() prometheus.Collector {
+// Metrics are those of what the classes that were asked about can buy.
+func (c *Catalog) Metrics() prometheus.Collector {
 	const prefix = "karpenter_cloudprovider_instance_type_"
 	offering := []string{"instance_type", "capacity_type", "zone"}
 	return &typeStats{
-		catalog: p.catalog,
+		catalog: c,
 		memory: prometheus.NewDesc(prefix+"memory_bytes", "Memory of an instance type.", []string{"instance_type"},
 			nil),
 		cores: prometheus.NewDesc(prefix+"cpu_cores", "Cores of an instance type.", []string{"instance_type"}, nil),

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/smithy-go"
-
-	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 )
 
 // stubborn ends all instances but one, and none together with that one. It does not say which it is.
@@ -45,39 +42,5 @@ func TestBadAppleIsFoundInFewCalls(t *testing.T) {
 	}
 	if api.calls > 20 {
 		t.Errorf("it took %d calls", api.calls)
-	}
-}
-
-// plain is what a class needs of its surroundings if nothing is sold.
-type plain struct {
-	Shapes
-	Prices
-}
-
-func (plain) Revision() uint64 { return 1 }
-
-// TestListsOfClassesThatAreGone asks for the list of a class, and long after for that of another.
-func TestListsOfClassesThatAreGone(t *testing.T) {
-	now := time.Unix(1000, 0)
-	c := &catalog{now: func() time.Time { return now }, shapes: plain{}, prices: plain{},
-		byClass: map[string]*classCatalog{}}
-	ask := func(name string) {
-		class := &awsv1.EC2NodeClass{}
-		class.Name = name
-		if _, _, err := c.build(class, &regionTypes{}, &purchaseTerms{}, name, name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ask("old")
-	ask("used")
-	now = now.Add(classCatalogLasts)
-	ask("used")
-	now = now.Add(time.Minute)
-	ask("new")
-	if c.byClass["old"] != nil || c.byClass["used"] == nil || c.byClass["new"] == nil {
-		t.Errorf("%d lists are kept, want those of the classes that are used", len(c.byClass))
-	}
-	if list := c.all(); len(list) != 2 {
-		t.Errorf("%d lists are told of", len(list))
 	}
 }

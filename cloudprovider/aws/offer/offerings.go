@@ -1,4 +1,4 @@
-package aws
+package offer
 
 import (
 	"context"
@@ -50,22 +50,22 @@ func (t *purchaseTerms) String() string {
 }
 
 // purchaseTerms finds where and how the class can buy. A reservation that is about to end is not sold any more.
-func (c *catalog) purchaseTerms(ctx context.Context, class *awsv1.EC2NodeClass) (*purchaseTerms, error) {
+func (c *Catalog) purchaseTerms(ctx context.Context, class *awsv1.EC2NodeClass) (*purchaseTerms, error) {
 	out := &purchaseTerms{class: class.Name, zoneIDs: map[string]string{}, shifted: map[string]bool{}}
 	for _, s := range class.Status.Subnets {
 		out.zoneIDs[s.Zone] = s.ZoneID
-		if c.isShifted != nil && c.isShifted(s.ZoneID) {
+		if c.Shifted != nil && c.Shifted(s.ZoneID) {
 			out.shifted[s.Zone] = true
 		}
 	}
-	group, err := c.network.PlacementGroup(ctx, class)
-	if err != nil || !c.sellsReserved {
+	group, err := c.Network.PlacementGroup(ctx, class)
+	if err != nil || !c.ReservedCapacity {
 		out.group = group
 		return out, err
 	}
-	reservations, err := c.network.CapacityReservations(ctx, class)
+	reservations, err := c.Network.CapacityReservations(ctx, class)
 	for _, r := range reservations {
-		if r.State(c.now()) != awsv1.CapacityReservationStateExpiring {
+		if r.State(c.Now()) != awsv1.CapacityReservationStateExpiring {
 			out.reservations = append(out.reservations, r)
 		}
 	}
@@ -75,13 +75,13 @@ func (c *catalog) purchaseTerms(ctx context.Context, class *awsv1.EC2NodeClass) 
 
 // shapesOf lists the types that the class can use. In place of offerings each has, without zone and price, the terms
 // that it is sold on.
-func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*cloudprovider.InstanceType, error) {
+func (c *Catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*cloudprovider.InstanceType, error) {
 	var out []*cloudprovider.InstanceType
 	onDemand, spot := map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeOnDemand},
 		map[string]string{v1.CapacityTypeLabelKey: v1.CapacityTypeSpot}
 	for i := range region.infos {
 		info := &region.infos[i]
-		t, err := c.shapes.Shape(info, class)
+		t, err := c.Shapes.Shape(info, class)
 		if err != nil {
 			return nil, fmt.Errorf("working out what instance type %s is like under EC2NodeClass %s: %w",
 				info.InstanceType, class.Name, err)
@@ -108,7 +108,7 @@ func (c *catalog) shapesOf(class *awsv1.EC2NodeClass, region *regionTypes) ([]*c
 }
 
 // withOfferings returns the type with everything that it is sold by; nil if it is not sold where the class is.
-func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string,
+func (c *Catalog) withOfferings(shape *cloudprovider.InstanceType, zones []string,
 	on *purchaseTerms) *cloudprovider.InstanceType {
 	t := *shape
 	t.Offerings = nil
@@ -142,15 +142,15 @@ func (c *catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 }
 
 // price is what the type costs in the zone, or probably costs; false if it is not sold on these terms.
-func (c *catalog) price(kind, zone, capacityType string) (dollars float64, estimated, ok bool) {
-	ask, terms := c.prices.OnDemand, price.OnDemand
+func (c *Catalog) price(kind, zone, capacityType string) (dollars float64, estimated, ok bool) {
+	ask, terms := c.Prices.OnDemand, price.OnDemand
 	if capacityType == v1.CapacityTypeSpot {
-		ask, terms = c.prices.Spot, price.Spot
+		ask, terms = c.Prices.Spot, price.Spot
 	}
 	if dollars, ok = ask(kind, zone); ok {
 		return dollars, false, true
 	}
-	dollars, ok = c.prices.Estimate(kind, terms)
+	dollars, ok = c.Prices.Estimate(kind, terms)
 	return dollars, ok, ok
 }
 
@@ -164,7 +164,7 @@ func placeLabels(zone, id, capacityType string) map[string]string {
 
 // reservedIn are the offerings of the class's reservations of the type in the zone. A reservation serves only the
 // platform and the tenancy that it was made for.
-func (c *catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string,
+func (c *Catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string,
 	on *purchaseTerms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
 	price, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)

@@ -1,4 +1,4 @@
-package aws
+package offer
 
 import (
 	"maps"
@@ -60,8 +60,8 @@ func sameOffering(a, b cloudprovider.Offering) bool {
 const mostCompared = 2
 
 // similar are some lists of other classes. The lock is held.
-func (c *catalog) similar(class string) []*classCatalog {
-	var out []*classCatalog
+func (c *Catalog) similar(class string) []*ClassCatalog {
+	var out []*ClassCatalog
 	for _, name := range slices.Sorted(maps.Keys(c.byClass)) {
 		if name != class && len(out) < mostCompared {
 			out = append(out, c.byClass[name])
