@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -15,6 +16,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -131,7 +133,7 @@ func (p *Provider) prepare(ctx context.Context, claim *v1.NodeClaim) (*launchReq
 	if q.spec, err = newLaunchSpec(class, claim, q.candidates, made, tags); err != nil {
 		return nil, err
 	}
-	return q, p.templates.ensure(ctx, q.spec.templates)
+	return q, p.templates.Ensure(ctx, q.spec.templates)
 }
 
 // fewTypes is how many types a launch should be able to choose from.
@@ -143,7 +145,7 @@ func tellFewTypes(ctx context.Context, claim *v1.NodeClaim, ranked, candidates [
 	for i := range candidates {
 		kinds[candidates[i].Type.Name] = true
 	}
-	if capacityTypeOf(&candidates[0]) == v1.CapacityTypeOnDemand && len(kinds) < fewTypes &&
+	if candidates[0].Ref().CapacityType == v1.CapacityTypeOnDemand && len(kinds) < fewTypes &&
 		len(onlyCapacityType(ranked, v1.CapacityTypeSpot)) > 0 {
 		log.FromContext(ctx).V(1).Info("a claim that spot would do for is launched on demand with few types to "+
 			"choose from; allow five or more",
@@ -157,7 +159,7 @@ type unusableError struct{ error }
 // templatesFor fills in the launch request's candidates, each with its variant, and returns the launch template of
 // each.
 func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, candidates []choose.Candidate,
-	tags map[string]string, q *launchRequest) ([]*template, error) {
+	tags map[string]string, q *launchRequest) ([]*template.Template, error) {
 	cluster, err := p.cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
@@ -173,14 +175,14 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
 	labels := kubeletLabels(q.claim, candidates)
-	plan := &templateSpec{class: class, cluster: cluster, group: group, labels: labels, taints: taintsOf(q.claim),
-		tags: tags, usesReservations: p.catalog.ReservedCapacity}
-	key, err := plan.key()
+	plan := &template.Spec{Class: class, Cluster: cluster, Group: group, Labels: labels, Taints: template.TaintsOf(q.claim),
+		Tags: tags, UsesReservations: p.catalog.ReservedCapacity}
+	key, err := plan.Key()
 	if err != nil {
 		return nil, err
 	}
-	byMold := map[templateVariant]*template{}
-	var out []*template
+	byMold := map[template.Variant]*template.Template{}
+	var out []*template.Template
 	for i := range candidates {
 		v, ok, err := p.variantFor(ctx, class, q.claim, &candidates[i])
 		if err != nil {
@@ -194,10 +196,10 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 			continue
 		}
 		if t == nil {
-			if t, err = p.templates.cached(key, plan, v); err != nil {
+			if t, err = p.templates.Cached(key, plan, v); err != nil {
 				return nil, &unusableError{err}
 			}
-			p.metrics.NoteUserData(class.Name, t.data.UserData)
+			p.metrics.NoteUserData(class.Name, t.Data.UserData)
 			byMold[v] = t
 		}
 		q.candidates, q.variants, out = append(q.candidates, candidates[i]), append(q.variants, v), append(out, t)
@@ -209,10 +211,10 @@ func (p *Provider) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 	return out, nil
 }
 
-// variantFor is templateVariantOf, with what the class computes for the type.
+// variantFor is template.VariantOf, with what the class computes for the type.
 func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, claim *v1.NodeClaim,
-	c *choose.Candidate) (templateVariant, bool, error) {
-	v, ok := templateVariantOf(class, claim, c)
+	c *choose.Candidate) (template.Variant, bool, error) {
+	v, ok := template.VariantOf(class, claim, c)
 	if !ok {
 		return v, false, nil
 	}
@@ -220,7 +222,7 @@ func (p *Provider) variantFor(ctx context.Context, class *awsv1.EC2NodeClass, cl
 	if err != nil {
 		return v, false, err
 	}
-	return v, true, v.setReserved(k)
+	return v, true, v.SetReserved(k)
 }
 
 // kubeletLabels are the labels that the kubelet gives its node: the claim's, but for those that follow from the type or
@@ -236,7 +238,7 @@ func kubeletLabels(claim *v1.NodeClaim, candidates []choose.Candidate) map[strin
 			out[key] = value
 		}
 	}
-	out[v1.CapacityTypeLabelKey] = capacityTypeOf(&candidates[0])
+	out[v1.CapacityTypeLabelKey] = candidates[0].Ref().CapacityType
 	if class := claim.Spec.NodeClassRef; class != nil {
 		out[awsv1.NodeClassLabelKey] = class.Name
 	}
@@ -256,7 +258,7 @@ func (p *Provider) tags(class *awsv1.EC2NodeClass, pool string) map[string]strin
 
 // hashAnnotations are the annotations that say from which version of the class an instance was launched. The hash is
 // that of the class as it is here: its own annotation may be about to change.
-func hashAnnotations(class *awsv1.EC2NodeClass, cluster Cluster) (map[string]string, error) {
+func hashAnnotations(class *awsv1.EC2NodeClass, cluster family.Cluster) (map[string]string, error) {
 	hash, err := class.Hash(cluster.CABundle)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -105,7 +106,7 @@ func TestStampsOfAClass(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	for profile, count := range map[string]int{"": 2, "profile": 3} {
 		class.Status.InstanceProfile = profile
-		got, err := hashAnnotations(class, Cluster{CABundle: "Y2E="})
+		got, err := hashAnnotations(class, family.Cluster{CABundle: "Y2E="})
 		hash, _ := class.Hash("Y2E=")
 		if err != nil || len(got) != count || got[awsv1.InstanceProfileAnnotationKey] != profile ||
 			got[awsv1.HashAnnotationKey] != hash || got[awsv1.HashVersionAnnotationKey] != awsv1.HashVersion {

@@ -21,6 +21,8 @@ const (
 	callIdle  = 20 * time.Millisecond
 	callMax   = 250 * time.Millisecond
 	callLimit = 30 * time.Second
+	// mostIDs is how many values EC2 takes in one filter.
+	mostIDs = 200
 	// maxTerminated is how many instances are ended in one call.
 	maxTerminated = 500
 )
@@ -47,7 +49,7 @@ func instanceID(providerID string) (string, error) {
 // newDescriber returns what finds instances by id, many in a call; nil for one that EC2 does not know. They are asked
 // for by a filter: an unknown id then is no error that would hide the others.
 func newDescriber(api EC2API, counted *metrics.EC2) *describer {
-	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostNames}
+	window := batch.Window{Idle: callIdle, Max: callMax, Items: mostIDs}
 	return batch.New(func(struct{}) batch.Window {
 		return window
 	}, callLimit, func(ctx context.Context, _ struct{}, ids []string) []batch.Answer[*ec2types.Instance] {

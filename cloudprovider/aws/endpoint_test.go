@@ -26,6 +26,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
@@ -204,7 +205,7 @@ func (s *site) provider(cluster string) (*aws.Provider, error) {
 		Network:     network.New(network.Options{API: s.ec2, Now: time.Now}), Prices: s.prices,
 		Shapes: machine.NewShapes(machine.Settings{Region: s.region, VMMemoryOverheadPercent: 0.075},
 			machine.NewMemory(time.Now)),
-		Cluster: func(context.Context) (aws.Cluster, error) { return aws.Cluster{Name: cluster}, nil },
+		Cluster: func(context.Context) (family.Cluster, error) { return family.Cluster{Name: cluster}, nil },
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,12 +30,14 @@ type reply func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
 // launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was
 // called, and for how many of which types in which subnets.
 type launcher struct {
-	maker
+	namer
 	replies []reply
 	calls   []string
 	// began is when it may be called first, last when it was called last.
 	began, last time.Time
 	shown       []ec2types.Instance
+	// create, if it is there, is what happens when a template is created.
+	create func(context.Context) error
 }
 
 func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
@@ -50,6 +54,21 @@ func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
 		fmt.Sprintf("%s: %d of %s", time.Since(l.began), *in.TargetCapacitySpecification.TotalTargetCapacity,
 			strings.Join(lines, " ")))
 	return l.replies[at](in)
+}
+
+func (l *launcher) DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput,
+	...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	return &ec2.DescribeLaunchTemplatesOutput{}, nil
+}
+
+func (l *launcher) CreateLaunchTemplate(ctx context.Context, _ *ec2.CreateLaunchTemplateInput,
+	_ ...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error) {
+	if l.create != nil {
+		if err := l.create(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &ec2.CreateLaunchTemplateOutput{}, nil
 }
 
 func (l *launcher) DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
@@ -103,7 +122,7 @@ func launching(api *launcher) *Provider {
 	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
 		fleetLimiter: ratelimit.NewFleet(time.Now),
 		pause:        sleep, pace: launchPace{now: time.Now},
-		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: newTemplateStore(api,
+		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: template.NewStore(api,
 			time.Now)}
 	p.nameTagger = newNameTagger(api, nil, p.ownership.noteNamed)
 	p.scanGatherer = p.newScanGatherer()
@@ -232,7 +251,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				q := wisher([]string{uidA, uidB}[i], kinds...)
 				q.claim.Name, q.spec.Pool = string(rune('a'+i)), "general"
 				q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
-				q.spec.templates["lt"].tags = map[string]string{}
+				q.spec.templates["lt"].Tags = map[string]string{}
 				list = append(list, q)
 			}
 			if c.change != nil {

@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -162,10 +163,10 @@ func (r *fleetRequest) tagSpecs(identity string) []ec2types.TagSpecification {
 	if len(r.requests) == 1 {
 		instance[awsv1.NodeClaimTagKey] = r.requests[0].claim.Name
 	}
-	plain := tagList(r.spec.Tags)
+	plain := template.TagList(r.spec.Tags)
 	return []ec2types.TagSpecification{
 		{ResourceType: ec2types.ResourceTypeFleet, Tags: plain},
-		{ResourceType: ec2types.ResourceTypeInstance, Tags: tagList(instance)},
+		{ResourceType: ec2types.ResourceTypeInstance, Tags: template.TagList(instance)},
 		{ResourceType: ec2types.ResourceTypeVolume, Tags: plain},
 	}
 }

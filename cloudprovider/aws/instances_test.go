@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 )
 
 // An instance that is launched and not answered for yet is nobody's so far, and is not listed: it would be ended as
@@ -148,7 +149,7 @@ func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
 		{"it lost its class", func(t *testing.T, w *world, id string) { untag(t, w, id, awsv1.NodeClassTagKey) }, nil,
 			nil, nil},
 		{"how nodes join is not known", nil, func(o *aws.Options) {
-			o.Cluster = func(context.Context) (aws.Cluster, error) { return aws.Cluster{}, away }
+			o.Cluster = func(context.Context) (family.Cluster, error) { return family.Cluster{}, away }
 		}, nil, away},
 	} {
 		w, p := start(t, setup{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -126,11 +127,11 @@ func (p *Provider) poolsOf(ctx context.Context, class string) ([]*v1.NodePool, e
 	return out, nil
 }
 
-func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *template) ([]nodeclass.Call, error) {
+func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *template.Template) ([]nodeclass.Call, error) {
 	zone := q.spec.Lines[0].Zone
 	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.Zone == zone })
 	subnet := class.Status.Subnets[at].ID
-	create := t.input()
+	create := t.Input()
 	create.DryRun = new(true)
 	r := &fleetRequest{token: launchToken(p.clusterName, []*launchRequest{q}), spec: q.spec,
 		requests: []*launchRequest{q}}
@@ -141,7 +142,7 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *templ
 	}
 	q.spec.strategy(fleet)
 	run := runInput(t, q.spec.Lines[0].Type, subnet, r.tagSpecs(p.identity))
-	q.spec.applyTerms(run, t.data)
+	q.spec.applyTerms(run, t.Data)
 	return []nodeclass.Call{
 		{Action: "ec2:CreateLaunchTemplate", Run: func(ctx context.Context) error {
 			_, err := p.ec2.CreateLaunchTemplate(ctx, create)
@@ -159,8 +160,8 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *templ
 }
 
 // runInput is the call that EC2 makes for a fleet, without the launch template, which may not exist.
-func runInput(t *template, kind, subnet string, tags []ec2types.TagSpecification) *ec2.RunInstancesInput {
-	d := t.data
+func runInput(t *template.Template, kind, subnet string, tags []ec2types.TagSpecification) *ec2.RunInstancesInput {
+	d := t.Data
 	out := &ec2.RunInstancesInput{
 		DryRun: new(true), MinCount: new(int32(1)), MaxCount: new(int32(1)), InstanceType: ec2types.InstanceType(kind),
 		ImageId: d.ImageId, UserData: d.UserData,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 )
 
 // launchGroup is a number of claims that one call launches instances for. Every instance that the call may launch
@@ -105,7 +107,7 @@ func (s *launchSpec) only(keep func(*launchOption) bool) *launchSpec {
 		return s
 	}
 	out := *s
-	out.Lines, out.templates = kept, map[string]*template{}
+	out.Lines, out.templates = kept, map[string]*template.Template{}
 	for i := range kept {
 		out.templates[kept[i].Template] = s.templates[kept[i].Template]
 	}

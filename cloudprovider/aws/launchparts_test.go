@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
@@ -19,7 +21,7 @@ import (
 func wisher(uid string, kinds ...string) *launchRequest {
 	c := &v1.NodeClaim{}
 	c.UID = types.UID(uid)
-	s := &launchSpec{templates: map[string]*template{"lt": {name: "lt"}}}
+	s := &launchSpec{templates: map[string]*template.Template{"lt": {Name: "lt"}}}
 	for i, kind := range kinds {
 		s.Lines = append(s.Lines, launchOption{Template: "lt", Type: kind, Zone: "a", Price: float64(i + 1)})
 	}

@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -35,7 +38,7 @@ type launchSpec struct {
 
 	class *awsv1.EC2NodeClass
 	// templates are those that the options name, so that one that somebody has deleted can be made again.
-	templates map[string]*template
+	templates map[string]*template.Template
 }
 
 // launchOption is one way to meet a launch spec: a type in a zone, from a launch template.
@@ -60,7 +63,7 @@ type launchRequest struct {
 	// candidates are the offerings that the spec's options stand for.
 	candidates []choose.Candidate
 	// variants say what each candidate is launched from, in the same order.
-	variants []templateVariant
+	variants []template.Variant
 	// hashAnnotations are the annotations that say from which version of the class the instance is launched.
 	hashAnnotations map[string]string
 	// failures counts the launches that gave the claim nothing. It is read when the claim becomes part of one.
@@ -68,7 +71,7 @@ type launchRequest struct {
 }
 
 // candidate finds the offering that EC2 chose.
-func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *templateVariant) {
+func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *template.Variant) {
 	for i := range q.candidates {
 		c := &q.candidates[i]
 		if c.Type.Name == kind && c.Ref().Zone == zone {
@@ -80,22 +83,22 @@ func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *templa
 
 // newLaunchSpec writes down what is asked for the candidates, each of which is launched from the template of the same
 // index.
-func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template,
+func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template.Template,
 	tags map[string]string) (*launchSpec, error) {
 	s := &launchSpec{
-		templates: map[string]*template{},
-		Class:     class.Name, Pool: claim.Labels[v1.NodePoolLabelKey], CapacityType: capacityTypeOf(&candidates[0]),
+		templates: map[string]*template.Template{},
+		Class:     class.Name, Pool: claim.Labels[v1.NodePoolLabelKey], CapacityType: candidates[0].Ref().CapacityType,
 		Prioritized: claim.Annotations[v1.PriceOverlayAppliedAnnotationKey] == "true", Tags: tags, class: class,
 	}
-	s.Block, s.Interruptible = isBlock(&candidates[0]), isInterruptible(&candidates[0])
+	s.Block, s.Interruptible = offer.IsBlock(candidates[0].Offering), offer.IsInterruptible(candidates[0].Offering)
 	if class.Spec.Context != nil {
 		s.Context = *class.Spec.Context
 	}
 	for i := range candidates {
 		c := &candidates[i]
-		s.templates[templates[i].name] = templates[i]
+		s.templates[templates[i].Name] = templates[i]
 		s.Lines = append(s.Lines, launchOption{
-			Template: templates[i].name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price,
+			Template: templates[i].Name, Type: c.Type.Name, Zone: c.Ref().Zone, Price: c.Offering.Price,
 			addresses:  c.Type.Capacity.Pods().Value(),
 			capacityID: capacityOf(c),
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 )
 
 // Two ask at once for the instance of one claim: the second gets what the first gets, be it an instance or a refusal.
@@ -101,7 +102,7 @@ func TestLaunchThatCannotBePrepared(t *testing.T) {
 		says   string
 	}{
 		{"how nodes join is not known", func(o *aws.Options) {
-			o.Cluster = func(context.Context) (aws.Cluster, error) { return aws.Cluster{}, away }
+			o.Cluster = func(context.Context) (family.Cluster, error) { return family.Cluster{}, away }
 		}, nil, "", func(err error) bool { return errors.Is(err, away) }, "finding out how nodes join the cluster"},
 		{"what is sold can't be asked", nil, nil, "ec2:DescribeInstanceTypes", cloudprovider.IsUnauthorized, ""},
 		{"no image boots", nil, func(c *awsv1.EC2NodeClass) {

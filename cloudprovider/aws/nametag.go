@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"golang.org/x/time/rate"
 
@@ -109,7 +111,7 @@ func (t *nameTagger) write(life context.Context, what nameTag) (err error) {
 	defer cancel()
 	broken := t.guard.Run(namingInstances, func() {
 		_, err = t.api.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{what.id},
-			Tags: tagList(map[string]string{awsv1.NodeClaimTagKey: what.claim})})
+			Tags: []ec2types.Tag{{Key: new(awsv1.NodeClaimTagKey), Value: new(what.claim)}}})
 	})
 	return errors.Join(err, broken)
 }

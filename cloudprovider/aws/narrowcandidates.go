@@ -8,6 +8,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
@@ -81,34 +82,23 @@ func isAvailable(c *choose.Candidate) bool {
 	return c.Offering.Available && (c.Offering.ReservationID == "" || c.Offering.ReservationCapacity > 0)
 }
 
-func capacityTypeOf(c *choose.Candidate) string { return c.Offering.Labels[v1.CapacityTypeLabelKey] }
-
 func onlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
 	var out []choose.Candidate
 	for _, c := range list {
-		if capacityTypeOf(&c) == kind {
+		if c.Ref().CapacityType == kind {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-func isBlock(c *choose.Candidate) bool {
-	return c.Offering.Labels[awsv1.CapacityReservationTypeLabelKey] == string(
-		awsv1.CapacityReservationTypeCapacityBlock)
-}
-
-func isInterruptible(c *choose.Candidate) bool {
-	return c.Offering.ReservationID != "" && c.Offering.Labels[awsv1.CapacityReservationInterruptibleLabelKey] == "true"
-}
-
 // reservationKind says how a reservation is bought, and which goes first at the same price: an ordinary one, then a
 // capacity block, then one that its owner may take back.
 func reservationKind(c *choose.Candidate) int {
 	switch {
-	case isInterruptible(c):
+	case offer.IsInterruptible(c.Offering):
 		return 2
-	case isBlock(c):
+	case offer.IsBlock(c.Offering):
 		return 1
 	}
 	return 0
@@ -125,7 +115,7 @@ func oneReservation(list []choose.Candidate) []choose.Candidate {
 			first = i
 		}
 	}
-	if isBlock(&list[first]) {
+	if offer.IsBlock(list[first].Offering) {
 		return list[first : first+1]
 	}
 	kind := reservationKind(&list[first])
@@ -176,7 +166,7 @@ func worthwhileSpot(list []choose.Candidate) []choose.Candidate {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(c choose.Candidate) bool {
-		return capacityTypeOf(&c) == v1.CapacityTypeSpot && c.Offering.Price > steady[0].Offering.Price
+		return c.Ref().CapacityType == v1.CapacityTypeSpot && c.Offering.Price > steady[0].Offering.Price
 	})
 }
 

@@ -2,11 +2,11 @@
 //
 // It is an edge and a public one: it speaks cloudprovider's words and the API types, calls AWS through the SDK and
 // reads EC2NodeClasses and NodeClaims. What a machine is like, what it costs, what it boots and where it stands is
-// found out by the packages below it (machine, price, family, image, network); here it is put together into a catalog
-// (catalog.go), and instances are launched, found and ended.
+// found out by the packages below it (machine, price, family, image, network); package offer puts it together into a
+// catalog, and here instances are launched, found and ended.
 //
 // A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrowcandidates.go), each
-// gets a launch template (templatestore.go), and claims that ask for the same are launched by one call
+// gets a launch template (package template), and claims that ask for the same are launched by one call
 // (fleetlaunch.go). Which instance is whose survives every crash: see ownership.go and ownership_resolve.go.
 package aws
 
@@ -17,9 +17,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +50,7 @@ type Options struct {
 	// Images is told of images that EC2 does not know; may be nil.
 	Images Images
 	// Cluster tells how nodes join. Required.
-	Cluster func(context.Context) (Cluster, error)
+	Cluster func(context.Context) (family.Cluster, error)
 	// ClusterName is the cluster's name in tags. Required.
 	ClusterName string
 	// Identity tells the cluster from others of the same name: the UID of its namespace kube-system. Instances that
@@ -80,7 +82,7 @@ type Provider struct {
 	liveClaims  client.Reader
 	network     Network
 	images      Images
-	cluster     func(context.Context) (Cluster, error)
+	cluster     func(context.Context) (family.Cluster, error)
 	clusterName string
 	// identity is Options.Identity.
 	identity string
@@ -93,7 +95,7 @@ type Provider struct {
 	guard   *recovery.Guard
 
 	catalog      *offer.Catalog
-	templates    *templateStore
+	templates    *template.Store
 	subnets      *subnetChooser
 	ownership    *ownership
 	nameTagger   *nameTagger
@@ -136,7 +138,7 @@ func New(o Options) (*Provider, error) {
 	p := &Provider{
 		pause: o.Wait, refused: o.Refused, shifted: o.Shifted, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
 		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
-		templates: newTemplateStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
+		templates: template.NewStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
 		ownership: newOwnership(),
 		describer: newDescriber(o.EC2, o.Metrics), terminator: newTerminator(o.EC2, o.Metrics),
 		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now), predecessors: newPredecessorClaims(),

@@ -311,7 +311,7 @@ func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, er
 // renewTemplates makes the launch templates of a fleet request again that somebody has deleted.
 func (p *Provider) renewTemplates(ctx context.Context, r *fleetRequest) error {
 	for name := range r.spec.templates {
-		p.templates.forget(name)
+		p.templates.Forget(name)
 	}
-	return p.templates.ensure(ctx, r.spec.templates)
+	return p.templates.Ensure(ctx, r.spec.templates)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"

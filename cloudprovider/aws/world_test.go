@@ -32,6 +32,7 @@ import (
 	simec2 "github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/ec2"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/price"
@@ -199,8 +200,8 @@ func (w *world) provider(change ...func(*aws.Options)) (*aws.Provider, error) {
 		Network: w.network, Prices: w.prices,
 		Shapes: machine.NewShapes(machine.Settings{Region: region, VMMemoryOverheadPercent: 0.075},
 			machine.NewMemory(time.Now)),
-		Cluster: func(context.Context) (aws.Cluster, error) {
-			return aws.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle,
+		Cluster: func(context.Context) (family.Cluster, error) {
+			return family.Cluster{Name: cluster, Endpoint: "https://lab.example", CABundle: caBundle,
 				ServiceCIDR: "10.100.0.0/16"}, nil
 		},
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
@@ -85,15 +85,15 @@ func New(o Options) *Finder {
 }
 
 // Cluster is what goes into the user data of nodes.
-func (f *Finder) Cluster(ctx context.Context) (aws.Cluster, error) {
-	out := aws.Cluster{Name: f.o.Name, Endpoint: f.o.Endpoint}
+func (f *Finder) Cluster(ctx context.Context) (family.Cluster, error) {
+	out := family.Cluster{Name: f.o.Name, Endpoint: f.o.Endpoint}
 	ask := f.eks.get
 	if out.Endpoint != "" {
 		ask = f.eks.glance // EKS is not needed, so it keeps nobody waiting
 	}
 	described, err := ask(ctx)
 	if err != nil && out.Endpoint == "" {
-		return aws.Cluster{}, fmt.Errorf("finding the endpoint of the cluster (--cluster-endpoint is not set): %w", err)
+		return family.Cluster{}, fmt.Errorf("finding the endpoint of the cluster (--cluster-endpoint is not set): %w", err)
 	}
 	// Without EKS only the range of services is missing, which not every image needs: who needs it says so.
 	if described != nil {
@@ -103,10 +103,10 @@ func (f *Finder) Cluster(ctx context.Context) (aws.Cluster, error) {
 		out.ServiceCIDR = serviceCIDR(described)
 	}
 	if out.CABundle, err = f.CABundle(ctx); err != nil {
-		return aws.Cluster{}, err
+		return family.Cluster{}, err
 	}
 	if out.DNS, err = f.dns.get(ctx); err != nil {
-		return aws.Cluster{}, err
+		return family.Cluster{}, err
 	}
 	return out, nil
 }

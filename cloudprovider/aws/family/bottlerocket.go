@@ -58,7 +58,7 @@ func tomlData(n Node) (string, error) {
 
 // putCluster says which cluster to join, and as what.
 func (n Node) putCluster(kubernetes map[string]any) error {
-	kubernetes["cluster-name"] = n.ClusterName
+	kubernetes["cluster-name"] = n.Cluster.Name
 	kubernetes["api-server"] = n.Endpoint
 	if n.CABundle != "" {
 		kubernetes["cluster-certificate"] = n.CABundle

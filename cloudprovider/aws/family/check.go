@@ -15,7 +15,7 @@ import (
 // CheckUserData says what is wrong with the user data of a class, whichever node it is for: nil if a node can be told
 // what it says. It is the same reading that a launch does, so what passes here is never refused there.
 func CheckUserData(class *awsv1.EC2NodeClass) error {
-	n := Node{ClusterName: "any", Endpoint: "https://any", ServiceCIDR: "10.100.0.0/16",
+	n := Node{Cluster: Cluster{Name: "any", Endpoint: "https://any", ServiceCIDR: "10.100.0.0/16"},
 		UserData: text(class.Spec.UserData)}
 	if p := class.Spec.InstanceStorePolicy; p != nil {
 		n.RAID0 = *p == awsv1.InstanceStorePolicyRAID0

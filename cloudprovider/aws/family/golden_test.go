@@ -19,12 +19,14 @@ var update = flag.Bool("update", false, "write testdata/*.out anew; read the dif
 // plain is a node with as little as a node can have.
 func plain() family.Node {
 	return family.Node{
-		ClusterName: "orchard",
-		Endpoint:    "https://0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
-		CABundle:    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
-		ServiceCIDR: "10.100.0.0/16",
-		ClusterDNS:  "10.100.0.10",
-		MaxPods:     58,
+		Cluster: family.Cluster{
+			Name:        "orchard",
+			Endpoint:    "https://0123456789ABCDEF.gr7.us-west-2.eks.amazonaws.com",
+			CABundle:    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t",
+			ServiceCIDR: "10.100.0.0/16",
+			DNS:         "10.100.0.10",
+		},
+		MaxPods: 58,
 		Labels: map[string]string{
 			"karpenter.sh/nodepool":          "default",
 			"karpenter.sh/capacity-type":     "spot",
@@ -82,9 +84,9 @@ func raw(n *family.Node) {
 	n.Kubelet["podPidsLimit"] = apiextensionsv1.JSON{Raw: []byte(`9007199254740993`)} // no float holds it
 }
 
-func ipv6(n *family.Node) { n.ServiceCIDR, n.ClusterDNS = "fd12:3456::/108", "fd12:3456::a" }
+func ipv6(n *family.Node) { n.ServiceCIDR, n.DNS = "fd12:3456::/108", "fd12:3456::a" }
 
-func noTaintsOnlyOneDNS(n *family.Node) { n.Taints, n.RAID0, n.ClusterDNS = nil, false, "" }
+func noTaintsOnlyOneDNS(n *family.Node) { n.Taints, n.RAID0, n.DNS = nil, false, "" }
 
 // TestGolden compares user data with what it should be, byte for byte. A case's own user data is in testdata/<name>.in.
 func TestGolden(t *testing.T) {

@@ -19,16 +19,28 @@ import (
 var ErrNoServiceCIDR = errors.New("the cluster's service CIDR is not known; allow eks:DescribeCluster to the " +
 	"controller's role, or wait until the EKS API answers")
 
+// Cluster is what nodes need to know to join.
+type Cluster struct {
+	Name string
+	// Endpoint is the API server's URL, CABundle its certificate authority in base64.
+	Endpoint, CABundle string
+	// ServiceCIDR and DNS are the services' range and the address of the cluster's DNS. Either may be empty while
+	// unknown.
+	ServiceCIDR, DNS string
+}
+
+// IPv6 tells whether nodes of the cluster need an IPv6 address of their own.
+func (c Cluster) IPv6() bool {
+	if prefix, err := netip.ParsePrefix(c.ServiceCIDR); err == nil {
+		return prefix.Addr().Is6()
+	}
+	addr, err := netip.ParseAddr(c.DNS)
+	return err == nil && addr.Is6()
+}
+
 // Node is what user data is made from: the cluster to join and the node to be.
 type Node struct {
-	// ClusterName, Endpoint (a URL) and CABundle (base64 of PEM) are how the node finds the API server and knows it.
-	ClusterName string
-	Endpoint    string
-	CABundle    string
-	// ServiceCIDR is the range of the cluster's service addresses; ClusterDNS the address of its DNS service. Either
-	// may be empty while unknown.
-	ServiceCIDR string
-	ClusterDNS  string
+	Cluster
 
 	// MaxPods is how many pods the node will run; 0 leaves it to the image.
 	MaxPods int64
@@ -137,20 +149,17 @@ func (n Node) dns(s settings) []string {
 	if len(s.ClusterDNS) > 0 {
 		return s.ClusterDNS
 	}
-	if n.ClusterDNS != "" {
-		return []string{n.ClusterDNS}
+	if n.DNS != "" {
+		return []string{n.DNS}
 	}
 	return nil
 }
 
 // ipv6 tells whether pods and services of the cluster have IPv6 addresses.
 func (n Node) ipv6(dns []string) bool {
-	if prefix, err := netip.ParsePrefix(n.ServiceCIDR); err == nil {
-		return prefix.Addr().Is6()
+	c := Cluster{ServiceCIDR: n.ServiceCIDR}
+	if len(dns) > 0 {
+		c.DNS = dns[0]
 	}
-	if len(dns) == 0 {
-		return false
-	}
-	addr, err := netip.ParseAddr(dns[0])
-	return err == nil && addr.Is6()
+	return c.IPv6()
 }

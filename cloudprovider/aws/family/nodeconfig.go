@@ -85,7 +85,7 @@ func nodeConfig(n Node, theirTaints []string) (string, error) {
 	}
 	config["registerWithTaints"] = n.taints()
 
-	cluster := map[string]any{"name": n.ClusterName, "apiServerEndpoint": n.Endpoint, "cidr": n.ServiceCIDR}
+	cluster := map[string]any{"name": n.Cluster.Name, "apiServerEndpoint": n.Endpoint, "cidr": n.ServiceCIDR}
 	if n.CABundle != "" {
 		cluster["certificateAuthority"] = n.CABundle
 	}

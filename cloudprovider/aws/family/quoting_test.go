@@ -52,7 +52,7 @@ func TestShellTakesValuesAsTheyAre(t *testing.T) {
 	}
 	for _, value := range hostile() {
 		n := plain()
-		n.ClusterName, n.Endpoint, n.CABundle = value, "https://"+value, value
+		n.Cluster.Name, n.Endpoint, n.CABundle = value, "https://"+value, value
 		data, err := named(t, awsv1.AMIFamilyAL2).UserData(n)
 		if err != nil {
 			t.Fatalf("%q: %v", value, err)
@@ -79,7 +79,7 @@ func TestShellTakesValuesAsTheyAre(t *testing.T) {
 func TestDocumentsTakeValuesAsTheyAre(t *testing.T) {
 	for _, value := range hostile() {
 		n := plain()
-		n.ClusterName, n.Endpoint, n.CABundle = value, "https://"+value, value
+		n.Cluster.Name, n.Endpoint, n.CABundle = value, "https://"+value, value
 		data, err := named(t, awsv1.AMIFamilyBottlerocket).UserData(n)
 		if err != nil {
 			t.Fatalf("%q: %v", value, err)
@@ -152,7 +152,7 @@ func words(t *testing.T, command string) []string {
 func TestPowerShellTakesValuesAsTheyAre(t *testing.T) {
 	for _, value := range hostile() {
 		n := plain()
-		n.ClusterName, n.Endpoint, n.CABundle = value, "https://"+value, value
+		n.Cluster.Name, n.Endpoint, n.CABundle = value, "https://"+value, value
 		data, err := named(t, awsv1.AMIFamilyWindows2022).UserData(n)
 		if err != nil {
 			t.Fatalf("%q: %v", value, err)
@@ -164,7 +164,7 @@ func TestPowerShellTakesValuesAsTheyAre(t *testing.T) {
 		}
 	}
 	n := plain()
-	n.ClusterName = "a</PowerShell>b"
+	n.Cluster.Name = "a</PowerShell>b"
 	want := "write the user data of amiFamily Windows2022: the cluster's name, endpoint, certificate or service CIDR " +
 		"has </powershell> in it, which ends the commands; correct the settings"
 	if data, err := named(t, awsv1.AMIFamilyWindows2022).UserData(n); err == nil || err.Error() != want {

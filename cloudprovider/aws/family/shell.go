@@ -109,7 +109,7 @@ func scriptType(text string) string {
 
 // bootstrapScript calls the script that EKS puts into its AL2 images. Its parameters take no equals sign.
 func bootstrapScript(n Node, s settings) string {
-	call := []string{"/etc/eks/bootstrap.sh " + shellQuoted(n.ClusterName)}
+	call := []string{"/etc/eks/bootstrap.sh " + shellQuoted(n.Cluster.Name)}
 	add := func(flag, value string) { call = append(call, "  "+flag+" "+value) }
 	add("--apiserver-endpoint", shellQuoted(n.Endpoint))
 	if n.CABundle != "" {

@@ -92,7 +92,7 @@ func startScript(n Node, s settings) string {
 			call = append(call, flag+" "+powerShellQuoted(value))
 		}
 	}
-	add("-EKSClusterName", n.ClusterName)
+	add("-EKSClusterName", n.Cluster.Name)
 	add("-APIServerEndpoint", n.Endpoint)
 	add("-Base64ClusterCA", n.CABundle)
 	var args []string

@@ -198,3 +198,13 @@ func serves(r *network.Reservation, t *cloudprovider.InstanceType) bool {
 	return (r.Platform == "" || strings.HasPrefix(r.Platform, "Windows") == windows) &&
 		(r.Tenancy == "" || len(tenancies) == 0 || slices.Contains(tenancies, r.Tenancy))
 }
+
+// IsBlock tells whether an offering is a capacity block.
+func IsBlock(o *cloudprovider.Offering) bool {
+	return o.Labels[awsv1.CapacityReservationTypeLabelKey] == string(awsv1.CapacityReservationTypeCapacityBlock)
+}
+
+// IsInterruptible tells whether an offering is a reservation that its owner may take back.
+func IsInterruptible(o *cloudprovider.Offering) bool {
+	return o.ReservationID != "" && o.Labels[awsv1.CapacityReservationInterruptibleLabelKey] == "true"
+}

@@ -21,9 +21,9 @@ func TestTheProvidersUserDataIsUnderstood(t *testing.T) {
 				t.Fatal("there is no such family")
 			}
 			text, err := f.UserData(family.Node{
-				ClusterName: "lab", Endpoint: "https://api.example", CABundle: "Y2E=", ServiceCIDR: "10.100.0.0/16",
-				ClusterDNS: "10.100.0.10",
-				MaxPods:    42, Labels: map[string]string{"karpenter.sh/capacity-type": "spot", "team": "a",
+				Cluster: family.Cluster{Name: "lab", Endpoint: "https://api.example", CABundle: "Y2E=",
+					ServiceCIDR: "10.100.0.0/16", DNS: "10.100.0.10"},
+				MaxPods: 42, Labels: map[string]string{"karpenter.sh/capacity-type": "spot", "team": "a",
 					"kubernetes.io/os": "linux"},
 				Taints:    []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}},
 				RAID0:     image == al2 || image == al2023,

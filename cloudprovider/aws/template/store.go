@@ -1,10 +1,7 @@
-package aws
+package template
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,7 +13,6 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/time/rate"
 
-	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
@@ -40,44 +36,19 @@ const (
 	tooShort = time.Second
 )
 
-// template is a launch template as it is to be. Its name derives from its content, so it never changes.
-type template struct {
-	name string
-	data *ec2types.RequestLaunchTemplateData
-	tags map[string]string
+// API are the calls of EC2 about launch templates.
+type API interface {
+	ec2.DescribeLaunchTemplatesAPIClient
+	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput,
+		...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
+	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput,
+		...func(*ec2.Options)) (*ec2.DeleteLaunchTemplateOutput, error)
 }
 
-// newTemplate makes the template of a spec.
-func newTemplate(spec *templateSpec) (*template, error) {
-	data, err := spec.data()
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal([]any{data, spec.tags})
-	if err != nil {
-		return nil, fmt.Errorf("naming a launch template: %w", err)
-	}
-	sum := sha256.Sum256(text)
-	return &template{name: awsv1.LaunchTemplatePrefix + hex.EncodeToString(sum[:10]), data: data, tags: spec.tags}, nil
-}
-
-// input is the call that creates the template.
-func (t *template) input() *ec2.CreateLaunchTemplateInput {
-	// By this tag Karpenter finds the templates of its cluster, should it run again.
-	tags := maps.Clone(t.tags)
-	tags[awsv1.Group+"/cluster"] = t.tags[awsv1.EKSClusterNameTagKey]
-	return &ec2.CreateLaunchTemplateInput{
-		LaunchTemplateName: new(t.name),
-		LaunchTemplateData: t.data,
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate,
-			Tags: tagList(tags)}},
-	}
-}
-
-// templateStore makes sure that launch templates exist. What it remembers is only a hint: a launch that finds a
+// Store makes sure that launch templates exist. What it remembers is only a hint: a launch that finds a
 // template gone says so (forget) and has it made again.
-type templateStore struct {
-	api EC2API
+type Store struct {
+	api API
 	// limiter is that of creating them. queue are given to one launch at a time, which creates all of its own: so some
 	// launches have theirs soon instead of each a few.
 	limiter *rate.Limiter
@@ -87,16 +58,16 @@ type templateStore struct {
 	// wantedSince is since when those that don't exist are wanted.
 	wantedSince map[string]time.Time
 	exist       map[string]bool
-	creating    map[string]*templateCreation
+	creating    map[string]*creation
 	// used is when each was last asked for.
 	used map[string]time.Time
 	now  func() time.Time
 	// cache are templates as they are to be, by what they are made from: thousands of claims ask for the same.
-	cache map[templateKey]*template
+	cache map[cacheKey]*Template
 }
 
-// templateCreation is a template that somebody is making.
-type templateCreation struct {
+// creation is a template that somebody is making.
+type creation struct {
 	// done is closed when it is there, or is not going to be.
 	done chan struct{}
 	// waitsForTurn says that whoever makes it waits for a turn: EC2 is not being asked.
@@ -107,25 +78,26 @@ type templateCreation struct {
 	final bool
 }
 
-// templateKey is what a template is made from: the key of a spec, and a variant.
-type templateKey struct {
+// cacheKey is what a template is made from: the key of a spec, and a variant.
+type cacheKey struct {
 	spec    [32]byte
-	variant templateVariant
+	variant Variant
 }
 
 // maxCached is how many keys are kept.
 const maxCached = 5000
 
-func newTemplateStore(api EC2API, now func() time.Time) *templateStore {
-	return &templateStore{api: api, limiter: rate.NewLimiter(rate.Every(templatesInterval), templatesBurst),
+// NewStore returns a store that knows of no template.
+func NewStore(api API, now func() time.Time) *Store {
+	return &Store{api: api, limiter: rate.NewLimiter(rate.Every(templatesInterval), templatesBurst),
 		wantedSince: map[string]time.Time{},
-		exist:       map[string]bool{}, creating: map[string]*templateCreation{}, used: map[string]time.Time{}, now: now,
-		cache: map[templateKey]*template{}}
+		exist:       map[string]bool{}, creating: map[string]*creation{}, used: map[string]time.Time{}, now: now,
+		cache: map[cacheKey]*Template{}}
 }
 
-// cached is the template of a spec with a variant. The key is the spec's.
-func (s *templateStore) cached(key [32]byte, spec *templateSpec, v templateVariant) (*template, error) {
-	of := templateKey{key, v}
+// Cached is the template of a spec with a variant. The key is the spec's.
+func (s *Store) Cached(key [32]byte, spec *Spec, v Variant) (*Template, error) {
+	of := cacheKey{key, v}
 	s.mu.Lock()
 	have := s.cache[of]
 	s.mu.Unlock()
@@ -148,15 +120,15 @@ func (s *templateStore) cached(key [32]byte, spec *templateSpec, v templateVaria
 }
 
 // usedSince tells whether the template was asked for after the time.
-func (s *templateStore) usedSince(name string, at time.Time) bool {
+func (s *Store) usedSince(name string, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used[name].After(at)
 }
 
-// ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one, and what
+// Ensure creates those that don't exist. Each is created by one caller; others who need it wait for that one, and what
 // EC2 says to that one is the answer for all: it would say the same to each.
-func (s *templateStore) ensure(ctx context.Context, wanted map[string]*template) error {
+func (s *Store) Ensure(ctx context.Context, wanted map[string]*Template) error {
 	ctx, cancel := context.WithTimeout(ctx, templatesLimit)
 	defer cancel()
 	for {
@@ -181,7 +153,7 @@ func (s *templateStore) ensure(ctx context.Context, wanted map[string]*template)
 }
 
 // awaitOther waits for a template that somebody else is making.
-func (s *templateStore) awaitOther(ctx context.Context, of *templateCreation) error {
+func (s *Store) awaitOther(ctx context.Context, of *creation) error {
 	select {
 	case <-of.done:
 		if until, _ := ctx.Deadline(); of.err == nil || !of.final && (time.Until(until) > tooShort ||
@@ -212,7 +184,7 @@ func mainFailure(failures []error) error {
 }
 
 // divide divides what is not known to exist into what the caller has to make and what others are making.
-func (s *templateStore) divide(wanted map[string]*template) (mine []*template, others []*templateCreation) {
+func (s *Store) divide(wanted map[string]*Template) (mine []*Template, others []*creation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -227,22 +199,22 @@ func (s *templateStore) divide(wanted map[string]*template) (mine []*template, o
 		if _, waits := s.wantedSince[name]; !waits {
 			s.wantedSince[name] = s.now()
 		}
-		s.creating[name] = &templateCreation{done: make(chan struct{})}
+		s.creating[name] = &creation{done: make(chan struct{})}
 		mine = append(mine, wanted[name])
 	}
 	return mine, others
 }
 
 // release lets those go on who wait for the templates. The failures are in the same order.
-func (s *templateStore) release(ctx context.Context, mine []*template, failures []error) {
+func (s *Store) release(ctx context.Context, mine []*Template, failures []error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, m := range mine {
-		of := s.creating[m.name]
+		of := s.creating[m.Name]
 		of.err = failures[i]
 		of.final = !cloudprovider.IsQueued(of.err) && !gaveUp(ctx, of.err)
 		close(of.done)
-		delete(s.creating, m.name)
+		delete(s.creating, m.Name)
 	}
 }
 
@@ -252,16 +224,16 @@ func gaveUp(ctx context.Context, err error) bool {
 }
 
 // setWaiting notes whether templates that are being made wait for a turn.
-func (s *templateStore) setWaiting(waits bool, list ...*template) {
+func (s *Store) setWaiting(waits bool, list ...*Template) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range list {
-		s.creating[m.name].waitsForTurn = waits
+		s.creating[m.Name].waitsForTurn = waits
 	}
 }
 
-// forget has the templates looked for again.
-func (s *templateStore) forget(names ...string) {
+// Forget has the templates looked for again.
+func (s *Store) Forget(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range names {
@@ -272,7 +244,7 @@ func (s *templateStore) forget(names ...string) {
 
 // createMissing asks which of the templates exist and creates the others. It says for each why it was not made; nil if
 // it is there.
-func (s *templateStore) createMissing(ctx context.Context, list []*template) []error {
+func (s *Store) createMissing(ctx context.Context, list []*Template) []error {
 	there := map[string]bool{}
 	failures := make([]error, len(list))
 	for some := range slices.Chunk(list, mostNames) {
@@ -281,7 +253,7 @@ func (s *templateStore) createMissing(ctx context.Context, list []*template) []e
 		}
 	}
 	s.noteExisting(slices.Collect(maps.Keys(there))...)
-	missing := slices.DeleteFunc(slices.Clone(list), func(m *template) bool { return there[m.name] })
+	missing := slices.DeleteFunc(slices.Clone(list), func(m *Template) bool { return there[m.Name] })
 	if len(missing) == 0 {
 		return failures
 	}
@@ -293,7 +265,7 @@ func (s *templateStore) createMissing(ctx context.Context, list []*template) []e
 	slots := make(chan struct{}, templatesAtOnce)
 	var group sync.WaitGroup
 	for i, m := range list {
-		if there[m.name] {
+		if there[m.Name] {
 			continue
 		}
 		slots <- struct{}{}
@@ -302,7 +274,7 @@ func (s *templateStore) createMissing(ctx context.Context, list []*template) []e
 			defer func() { // a panic in here would end the process
 				if r := recover(); r != nil {
 					failures[i] = fmt.Errorf("creating launch template %s failed, which is a mistake in Tenon: %v",
-						m.name, r)
+						m.Name, r)
 				}
 			}()
 			failures[i] = s.create(ctx, m)
@@ -321,12 +293,12 @@ func allFailed(failures []error, err error) []error {
 }
 
 // create creates one when it is its turn.
-func (s *templateStore) create(ctx context.Context, m *template) error {
+func (s *Store) create(ctx context.Context, m *Template) error {
 	if err := s.limiter.Wait(ctx); err != nil {
 		return s.timeoutError(err)
 	}
 	s.setWaiting(false, m)
-	_, err := s.api.CreateLaunchTemplate(ctx, m.input())
+	_, err := s.api.CreateLaunchTemplate(ctx, m.Input())
 	if fault.IsThrottled(err) {
 		for s.limiter.Allow() { // others in the account make some, too: what is left is not
 		}
@@ -334,12 +306,12 @@ func (s *templateStore) create(ctx context.Context, m *template) error {
 	if err != nil && fault.Code(err) != "InvalidLaunchTemplateName.AlreadyExistsException" {
 		return fault.Explain("creating a launch template", err)
 	}
-	s.noteExisting(m.name)
+	s.noteExisting(m.Name)
 	return nil
 }
 
 // noteExisting remembers that templates exist.
-func (s *templateStore) noteExisting(names ...string) {
+func (s *Store) noteExisting(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range names {
@@ -350,7 +322,7 @@ func (s *templateStore) noteExisting(names ...string) {
 
 // wantedFor is for how long one of the templates has been wanted. Those that nobody has asked for again lose their
 // place.
-func (s *templateStore) wantedFor(list []*template) time.Time {
+func (s *Store) wantedFor(list []*Template) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.now()
@@ -358,7 +330,7 @@ func (s *templateStore) wantedFor(list []*template) time.Time {
 		return out.Sub(at) >= turnKept && s.creating[name] == nil
 	})
 	for _, m := range list {
-		if at, ok := s.wantedSince[m.name]; ok && at.Before(out) {
+		if at, ok := s.wantedSince[m.Name]; ok && at.Before(out) {
 			out = at
 		}
 	}
@@ -366,7 +338,7 @@ func (s *templateStore) wantedFor(list []*template) time.Time {
 }
 
 // timeoutError is what a launch is told whose templates have not had their turn in time.
-func (s *templateStore) timeoutError(err error) error {
+func (s *Store) timeoutError(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("creating launch templates: EC2 lets an "+
@@ -374,10 +346,10 @@ func (s *templateStore) timeoutError(err error) error {
 		len(s.wantedSince), err)}
 }
 
-func (s *templateStore) findExisting(ctx context.Context, list []*template, there map[string]bool) error {
+func (s *Store) findExisting(ctx context.Context, list []*Template, there map[string]bool) error {
 	var names []string
 	for _, m := range list {
-		names = append(names, m.name)
+		names = append(names, m.Name)
 	}
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(s.api, &ec2.DescribeLaunchTemplatesInput{
 		Filters: []ec2types.Filter{{Name: new("launch-template-name"), Values: names}},
@@ -394,13 +366,4 @@ func (s *templateStore) findExisting(ctx context.Context, list []*template, ther
 		}
 	}
 	return nil
-}
-
-// tagList writes tags as EC2 takes them, sorted.
-func tagList(tags map[string]string) []ec2types.Tag {
-	out := make([]ec2types.Tag, 0, len(tags))
-	for _, key := range slices.Sorted(maps.Keys(tags)) {
-		out = append(out, ec2types.Tag{Key: new(key), Value: new(tags[key])})
-	}
-	return out
 }

@@ -4,28 +4,14 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 )
-
-// A zero is what generated manifests write for nothing. EC2 would refuse it, so it is not sent.
-func TestZeroIsNotSent(t *testing.T) {
-	for _, kind := range []*string{nil, new("gp3")} {
-		disk := &awsv1.BlockDevice{VolumeSize: new(resource.MustParse("20Gi")), VolumeType: kind, IOPS: new(int64(0)),
-			Throughput: new(int64(0))}
-		list := []*awsv1.BlockDeviceMapping{{DeviceName: new("/dev/xvda"), EBS: disk}}
-		if e := devices(list)[0].Ebs; e.Iops != nil || e.Throughput != nil {
-			t.Errorf("zeros are sent as %d and %d", e.Iops, e.Throughput)
-		}
-		disk.IOPS, disk.Throughput = new(int64(4000)), new(int64(200))
-		if e := devices(list)[0].Ebs; e.Iops == nil || *e.Iops != 4000 || e.Throughput == nil || *e.Throughput != 200 {
-			t.Errorf("numbers are sent as %v and %v", e.Iops, e.Throughput)
-		}
-	}
-}
 
 // What a class may have of tags leaves room for all that the controller adds: package nodeclass and the reference count
 // on it.
@@ -56,7 +42,7 @@ func TestTagsThatAreAdded(t *testing.T) {
 		claim.Name, claim.UID = "general-1", "uid-1"
 		r := &fleetRequest{token: "t", spec: s, requests: []*launchRequest{{claim: claim}}}
 		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"),
-			(&template{name: "a", tags: s.Tags}).input().TagSpecifications...) {
+			(&template.Template{Name: "a", Tags: s.Tags}).Input().TagSpecifications...) {
 			n := len(spec.Tags)
 			if spec.ResourceType == ec2types.ResourceTypeInstance {
 				n += later

@@ -1,4 +1,4 @@
-package aws
+package template
 
 import (
 	"crypto/sha256"
@@ -17,23 +17,23 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
 
-// templateSpec is everything that a launch template is made from. It holds nothing that is one claim's alone.
-type templateSpec struct {
-	class   *awsv1.EC2NodeClass
-	cluster Cluster
-	group   *network.PlacementGroup
-	labels  map[string]string
-	taints  []corev1.Taint
-	tags    map[string]string
-	variant templateVariant
-	// usesReservations says that capacity reservations are used at all.
-	usesReservations bool
+// Spec is everything that a launch template is made from. It holds nothing that is one claim's alone.
+type Spec struct {
+	Class   *awsv1.EC2NodeClass
+	Cluster family.Cluster
+	Group   *network.PlacementGroup
+	Labels  map[string]string
+	Taints  []corev1.Taint
+	Tags    map[string]string
+	variant Variant
+	// UsesReservations says that capacity reservations are used at all.
+	UsesReservations bool
 }
 
-// key is equal for specs that make equal templates from equal variants.
-func (s *templateSpec) key() ([32]byte, error) {
-	text, err := json.Marshal([]any{s.class.Spec, s.class.Status.InstanceProfile, s.class.Status.SecurityGroups,
-		s.cluster, s.group, s.labels, s.taints, s.tags, s.usesReservations})
+// Key is equal for specs that make equal templates from equal variants.
+func (s *Spec) Key() ([32]byte, error) {
+	text, err := json.Marshal([]any{s.Class.Spec, s.Class.Status.InstanceProfile, s.Class.Status.SecurityGroups,
+		s.Cluster, s.Group, s.Labels, s.Taints, s.Tags, s.UsesReservations})
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("naming what a launch template is made from: %w", err)
 	}
@@ -41,26 +41,26 @@ func (s *templateSpec) key() ([32]byte, error) {
 }
 
 // data is the template's content.
-func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
+func (s *Spec) data() (*ec2types.RequestLaunchTemplateData, error) {
 	userData, err := s.userData()
 	if err != nil {
 		return nil, err
 	}
-	spec := &s.class.Spec
+	spec := &s.Class.Spec
 	out := &ec2types.RequestLaunchTemplateData{
 		ImageId:             new(s.variant.ImageID),
 		UserData:            userData,
-		BlockDeviceMappings: devices(family.Of(s.class).Devices(s.class)),
+		BlockDeviceMappings: devices(family.Of(s.Class).Devices(s.Class)),
 		MetadataOptions:     s.metadata(),
 		NetworkInterfaces:   s.interfaces(),
 		Placement:           s.placement(),
 		TagSpecifications: []ec2types.LaunchTemplateTagSpecificationRequest{
-			{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: tagList(s.tags)}},
+			{ResourceType: ec2types.ResourceTypeNetworkInterface, Tags: TagList(s.Tags)}},
 	}
 	if len(out.NetworkInterfaces) == 0 {
 		out.SecurityGroupIds = s.groups()
 	}
-	if name := s.class.Status.InstanceProfile; name != "" {
+	if name := s.Class.Status.InstanceProfile; name != "" {
 		out.IamInstanceProfile = &ec2types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: new(name)}
 	}
 	if spec.DetailedMonitoring != nil {
@@ -74,7 +74,7 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 	if s.variant.Spot {
 		out.TagSpecifications = append(out.TagSpecifications,
 			ec2types.LaunchTemplateTagSpecificationRequest{ResourceType: ec2types.ResourceTypeSpotInstancesRequest,
-				Tags: tagList(s.tags)})
+				Tags: TagList(s.Tags)})
 	}
 	switch {
 	case s.variant.Reservation != "":
@@ -82,7 +82,7 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 			CapacityReservationPreference: ec2types.CapacityReservationPreferenceCapacityReservationsOnly,
 			CapacityReservationTarget: &ec2types.CapacityReservationTarget{CapacityReservationId: new(
 				s.variant.Reservation)}}
-	case s.usesReservations:
+	case s.UsesReservations:
 		// EC2 would put it into any open reservation that it fits, and the instance that was planned there would find
 		// no room.
 		out.CapacityReservationSpecification = &ec2types.LaunchTemplateCapacityReservationSpecificationRequest{
@@ -101,14 +101,12 @@ func (s *templateSpec) data() (*ec2types.RequestLaunchTemplateData, error) {
 	return out, nil
 }
 
-func (s *templateSpec) userData() (*string, error) {
-	of := family.Of(s.class)
+func (s *Spec) userData() (*string, error) {
+	of := family.Of(s.Class)
 	node := family.Node{
-		ClusterName: s.cluster.Name, Endpoint: s.cluster.Endpoint, CABundle: s.cluster.CABundle,
-		ServiceCIDR: s.cluster.ServiceCIDR, ClusterDNS: s.cluster.DNS,
-		MaxPods: s.variant.MaxPods, Kubelet: s.class.Spec.Kubelet, Labels: s.labels, Taints: s.taints,
-		RAID0: s.class.Spec.InstanceStorePolicy != nil &&
-			*s.class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		Cluster: s.Cluster, MaxPods: s.variant.MaxPods, Kubelet: s.Class.Spec.Kubelet, Labels: s.Labels, Taints: s.Taints,
+		RAID0: s.Class.Spec.InstanceStorePolicy != nil &&
+			*s.Class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ImageName: s.variant.ImageName,
 	}
 	var err error
@@ -118,8 +116,8 @@ func (s *templateSpec) userData() (*string, error) {
 	if node.SystemReserved, err = readReserved(s.variant.SystemReserved); err != nil {
 		return nil, err
 	}
-	if s.class.Spec.UserData != nil {
-		node.UserData = *s.class.Spec.UserData
+	if s.Class.Spec.UserData != nil {
+		node.UserData = *s.Class.Spec.UserData
 	}
 	text, err := of.UserData(node)
 	if err != nil {
@@ -135,17 +133,17 @@ func (s *templateSpec) userData() (*string, error) {
 	return &encoded, nil
 }
 
-func (s *templateSpec) groups() []string {
+func (s *Spec) groups() []string {
 	var out []string
-	for _, g := range s.class.Status.SecurityGroups {
+	for _, g := range s.Class.Status.SecurityGroups {
 		out = append(out, g.ID)
 	}
 	return out
 }
 
 // interfaces are the network interfaces, if they are anything but one that follows the subnet's settings.
-func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
-	spec := &s.class.Spec
+func (s *Spec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+	spec := &s.Class.Spec
 	several := len(spec.NetworkInterfaces) > 1 || len(spec.NetworkInterfaces) == 0 && s.variant.EFAs > 1
 	var out []ec2types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
 	add := func(card, device int32, kind string) {
@@ -159,7 +157,7 @@ func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInte
 		}
 		switch { // an interface for the fabric alone has no addresses
 		case kind == string(awsv1.InterfaceTypeEFAOnly):
-		case s.cluster.ipv6():
+		case s.Cluster.IPv6():
 			i.Ipv6AddressCount, i.PrimaryIpv6, i.Ipv6PrefixCount = new(int32(1)), new(true), spec.IPPrefixCount
 		default:
 			i.Ipv4PrefixCount = spec.IPPrefixCount
@@ -181,22 +179,22 @@ func (s *templateSpec) interfaces() []ec2types.LaunchTemplateInstanceNetworkInte
 			add(card, min(card, 1), "efa")
 		}
 	case spec.AssociatePublicIPAddress != nil || spec.IPPrefixCount != nil || spec.ConnectionTracking != nil ||
-		s.cluster.ipv6():
+		s.Cluster.IPv6():
 		add(0, 0, string(awsv1.InterfaceTypeInterface))
 	}
 	return out
 }
 
-func (s *templateSpec) placement() *ec2types.LaunchTemplatePlacementRequest {
-	if s.group == nil && s.variant.Tenancy != string(ec2types.TenancyDedicated) {
+func (s *Spec) placement() *ec2types.LaunchTemplatePlacementRequest {
+	if s.Group == nil && s.variant.Tenancy != string(ec2types.TenancyDedicated) {
 		return nil
 	}
 	out := &ec2types.LaunchTemplatePlacementRequest{}
 	if s.variant.Tenancy == string(ec2types.TenancyDedicated) {
 		out.Tenancy = ec2types.TenancyDedicated
 	}
-	if s.group != nil {
-		out.GroupId = new(s.group.ID)
+	if s.Group != nil {
+		out.GroupId = new(s.Group.ID)
 		if n, err := strconv.ParseInt(s.variant.Partition, 10, 32); err == nil {
 			out.PartitionNumber = new(int32(n))
 		}
@@ -272,16 +270,16 @@ func metadata(o *awsv1.MetadataOptions) *ec2types.LaunchTemplateInstanceMetadata
 }
 
 // metadata are the options in the region of the variant.
-func (s *templateSpec) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
-	out := metadata(s.class.Spec.MetadataOptions)
+func (s *Spec) metadata() *ec2types.LaunchTemplateInstanceMetadataOptionsRequest {
+	out := metadata(s.Class.Spec.MetadataOptions)
 	if s.variant.NoIPv6Metadata {
 		out.HttpProtocolIpv6 = ""
 	}
 	return out
 }
 
-// taintsOf are all taints that the claim's node starts with.
-func taintsOf(claim *v1.NodeClaim) []corev1.Taint {
+// TaintsOf are all taints that the claim's node starts with.
+func TaintsOf(claim *v1.NodeClaim) []corev1.Taint {
 	var out []corev1.Taint
 	for _, list := range [][]v1.Taint{claim.Spec.Taints, claim.Spec.StartupTaints} {
 		for _, t := range list {

@@ -1,4 +1,4 @@
-package aws
+package template
 
 import (
 	"encoding/json"
@@ -14,12 +14,13 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/image"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/machine"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
 
-// templateVariant is what the instances of one launch template have in common beyond their class and pool. Types with
+// Variant is what the instances of one launch template have in common beyond their class and pool. Types with
 // equal variants share a template.
-type templateVariant struct {
+type Variant struct {
 	ImageID, ImageName string
 	// MaxPods is how many pods the kubelet is told to run.
 	MaxPods int64
@@ -40,16 +41,16 @@ type templateVariant struct {
 	NoIPv6Metadata bool
 }
 
-// templateVariantOf says what a candidate is launched from; false if no image of the class boots on it.
-func templateVariantOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (templateVariant, bool) {
+// VariantOf says what a candidate is launched from; false if no image of the class boots on it.
+func VariantOf(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, c *choose.Candidate) (Variant, bool) {
 	ami, ok := image.For(class.Status.AMIs, c.Type.Labels)
 	if !ok {
-		return templateVariant{}, false
+		return Variant{}, false
 	}
-	v := templateVariant{
+	v := Variant{
 		ImageID: ami.ID, ImageName: ami.Name, MaxPods: c.Type.Capacity.Pods().Value(),
-		Spot: capacityTypeOf(c) == v1.CapacityTypeSpot, Reservation: c.Offering.ReservationID,
-		Block: isBlock(c), Interruptible: isInterruptible(c),
+		Spot: c.Ref().CapacityType == v1.CapacityTypeSpot, Reservation: c.Offering.ReservationID,
+		Block: offer.IsBlock(c.Offering), Interruptible: offer.IsInterruptible(c.Offering),
 		Tenancy:   c.Label(awsv1.InstanceTenancyLabelKey),
 		Partition: partitionOf(claim, c),
 		// The regions of the isolated partitions: us-iso-east-1, us-isob-east-1, us-isof-south-1 and so on.
@@ -77,8 +78,8 @@ func partitionOf(claim *v1.NodeClaim, c *choose.Candidate) string {
 	return all[int(h.Sum32()%uint32(len(all)))]
 }
 
-// setReserved writes down what was computed for the type of the variant.
-func (v *templateVariant) setReserved(k machine.Kept) error {
+// SetReserved writes down what was computed for the type of the variant.
+func (v *Variant) SetReserved(k machine.Kept) error {
 	for _, part := range []struct {
 		to   *string
 		from map[string]string

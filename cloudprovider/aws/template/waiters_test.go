@@ -1,4 +1,4 @@
-package aws
+package template
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 )
 
 // twoTemplates are wanted by all the launches of one pool.
-func twoTemplates() map[string]*template {
-	return map[string]*template{"a": {name: "a", tags: map[string]string{}},
-		"b": {name: "b", tags: map[string]string{}}}
+func twoTemplates() map[string]*Template {
+	return map[string]*Template{"a": {Name: "a", Tags: map[string]string{}},
+		"b": {Name: "b", Tags: map[string]string{}}}
 }
 
 // takeTurn has somebody else take the turn.
-func takeTurn(ts *templateStore) { _ = ts.queue.Wait(context.Background(), time.Now()) }
+func takeTurn(ts *Store) { _ = ts.queue.Wait(context.Background(), time.Now()) }
 
 // wantAll has many launches want the same templates at the same time, and returns what each is told.
-func wantAll(ctx context.Context, ts *templateStore, count int) []error {
+func wantAll(ctx context.Context, ts *Store, count int) []error {
 	out := make([]error, count)
 	var all sync.WaitGroup
 	for i := range out {
-		all.Go(func() { out[i] = ts.ensure(ctx, twoTemplates()) })
+		all.Go(func() { out[i] = ts.Ensure(ctx, twoTemplates()) })
 	}
 	all.Wait()
 	return out
@@ -45,7 +45,7 @@ func TestRefusedTemplates(t *testing.T) {
 	}
 	for name, api := range map[string]*maker{"looking": {look: deny}, "creating": {look: slow, create: deny}} {
 		synctest.Test(t, func(t *testing.T) {
-			ts := newTemplateStore(api, time.Now)
+			ts := NewStore(api, time.Now)
 			for _, err := range wantAll(t.Context(), ts, 400) {
 				if cloudprovider.IsQueued(err) || !cloudprovider.IsUnauthorized(err) {
 					t.Fatalf("%s: a launch is told %v", name, err)
@@ -57,7 +57,7 @@ func TestRefusedTemplates(t *testing.T) {
 			}
 			// It is asked anew by those who come later.
 			api.look, api.create = nil, nil
-			if err := ts.ensure(t.Context(), twoTemplates()); err != nil {
+			if err := ts.Ensure(t.Context(), twoTemplates()); err != nil {
 				t.Errorf("%s: after the refusal: %v", name, err)
 			}
 		})
@@ -67,14 +67,14 @@ func TestRefusedTemplates(t *testing.T) {
 // TestOneOfTwoTemplates: who needs only the template that was made is not told of the other.
 func TestOneOfTwoTemplates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ts := newTemplateStore(&maker{}, time.Now)
+		ts := NewStore(&maker{}, time.Now)
 		mine, _ := ts.divide(twoTemplates())
 		var waits sync.WaitGroup
 		told := map[string]error{}
 		var mu sync.Mutex
 		for name, one := range twoTemplates() {
 			waits.Go(func() {
-				err := ts.ensure(t.Context(), map[string]*template{name: one})
+				err := ts.Ensure(t.Context(), map[string]*Template{name: one})
 				mu.Lock()
 				defer mu.Unlock()
 				told[name] = err
@@ -95,18 +95,18 @@ func TestMakerWhoGivesUp(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, api := range map[string]*maker{"looking": {look: hang}, "creating": {create: hang}} {
 		synctest.Test(t, func(t *testing.T) {
-			ts := newTemplateStore(api, time.Now)
+			ts := NewStore(api, time.Now)
 			first, giveUp := context.WithCancel(t.Context())
 			var all sync.WaitGroup
 			all.Go(func() {
-				if err := ts.ensure(first, twoTemplates()); !errors.Is(err, context.Canceled) {
+				if err := ts.Ensure(first, twoTemplates()); !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: who gave up is told %v", name, err)
 				}
 			})
 			synctest.Wait()
 			for range 20 {
 				all.Go(func() {
-					if err := ts.ensure(t.Context(), twoTemplates()); err != nil {
+					if err := ts.Ensure(t.Context(), twoTemplates()); err != nil {
 						t.Errorf("%s: who waited is told %v", name, err)
 					}
 				})
@@ -128,19 +128,19 @@ func TestMakerWhoGivesUp(t *testing.T) {
 func TestMakerWhoIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &maker{}
-		ts := newTemplateStore(api, time.Now)
+		ts := NewStore(api, time.Now)
 		takeTurn(ts)
 		first, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() {
-			if err := ts.ensure(first, twoTemplates()); !cloudprovider.IsQueued(err) {
+			if err := ts.Ensure(first, twoTemplates()); !cloudprovider.IsQueued(err) {
 				t.Errorf("who was late is told %v", err)
 			}
 		})
 		synctest.Wait()
 		all.Go(func() {
-			if err := ts.ensure(t.Context(), twoTemplates()); err != nil {
+			if err := ts.Ensure(t.Context(), twoTemplates()); err != nil {
 				t.Errorf("who had more time is told %v", err)
 			}
 		})
@@ -158,7 +158,7 @@ func TestNoAnswerIsNoQueue(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, api := range map[string]*maker{"looking": {look: hang}, "creating": {create: hang}} {
 		synctest.Test(t, func(t *testing.T) {
-			for _, err := range wantAll(t.Context(), newTemplateStore(api, time.Now), 50) {
+			for _, err := range wantAll(t.Context(), NewStore(api, time.Now), 50) {
 				if cloudprovider.IsThrottled(err) || !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("%s: a launch is told %v", name, err)
 				}
@@ -170,16 +170,16 @@ func TestNoAnswerIsNoQueue(t *testing.T) {
 // TestWaitingForATurnTogether: who waits for a template whose maker has had no turn keeps the place in the line like
 // the maker.
 func TestWaitingForATurnTogether(t *testing.T) {
-	for name, busy := range map[string]func(*templateStore){
+	for name, busy := range map[string]func(*Store){
 		"the turn": takeTurn,
-		"the bucket": func(ts *templateStore) {
+		"the bucket": func(ts *Store) {
 			ts.limiter = rate.NewLimiter(rate.Every(time.Hour), 1)
 			ts.limiter.Allow()
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &maker{}
-			ts := newTemplateStore(api, time.Now)
+			ts := NewStore(api, time.Now)
 			busy(ts)
 			for _, err := range wantAll(t.Context(), ts, 50) {
 				if !cloudprovider.IsQueued(err) || !strings.Contains(err.Error(), "2 are waited for") {
