@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/logging"
 	"github.com/tenon-sh/tenon/internal/loop"
@@ -70,7 +70,7 @@ type deps struct {
 	config *rest.Config
 	mgr    manager.Manager
 	// clock is the API server's, which snapshots go by.
-	clock  *ingest.ServerClock
+	clock  *apiserver.ServerClock
 	events *observe.EventWriter
 	o      *options
 	// catalogChanged is sent when prices, or what the cloud sells, have changed.

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/tolerant"
@@ -29,7 +29,7 @@ func TestWhatAHostHands(t *testing.T) {
 		t.Fatal(err)
 	}
 	on := &deps{
-		mgr: onlyClient{c: fake.NewClientBuilder().Build()}, clock: ingest.NewServerClock(), o: o,
+		mgr: onlyClient{c: fake.NewClientBuilder().Build()}, clock: apiserver.NewServerClock(), o: o,
 		catalogChanged: newWakeup(),
 		refusals:       &refusals{}, failures: &failures{}, term: lease.NewTerm(),
 	}

@@ -26,7 +26,8 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/api/karpenter/v1alpha5"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/observe"
 )
@@ -64,7 +65,7 @@ func newManager(config *rest.Config, cloud *Cloud, o *options, term *lease.Term,
 	lasts := lease.Lasts
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		Cache:  cache.Options{DefaultTransform: ingest.Strip, NewInformer: ingest.NewInformer},
+		Cache:  cache.Options{DefaultTransform: decode.Strip, NewInformer: apiserver.NewInformer},
 		// see package tolerant
 		Client:                  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics:                 metricsOptions(o),

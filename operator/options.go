@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/logging"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/plan"
@@ -272,7 +272,7 @@ func (o *options) validateLifecycle() error {
 	if err != nil {
 		return err
 	}
-	if o.defaultSpread, err = ingest.ReadSchedulerConfig(o.schedulerConfig); err != nil {
+	if o.defaultSpread, err = decode.ReadSchedulerConfig(o.schedulerConfig); err != nil {
 		return fmt.Errorf("--scheduler-config: %w", err)
 	}
 	o.tolerations, err = parseTolerations(o.repairToleration)

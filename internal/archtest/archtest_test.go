@@ -24,6 +24,7 @@ func floors() map[string]int {
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/nominate": 2, "internal/lifecycle": 2,
 		"internal/plan":     2,
 		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3,
+		"internal/ingest/apiserver": 3, "internal/ingest/decode": 3,
 		"internal/replay": 3, "internal/webhook": 3,
 		"internal/translate": 3, "internal/version": 3, "internal/lease": 3,
 		"internal/loop": 4, "internal/provisioner": 4, "internal/convert": 4, "internal/logging": 4,
@@ -35,17 +36,20 @@ func floors() map[string]int {
 // allowed are the imports on the same floor that have a reason.
 func allowed() map[[2]string]string {
 	return map[[2]string]string{
-		{"internal/command", "internal/cluster"}:    "a command carries the values that it is about",
-		{"internal/require", "internal/resource"}:   "both stand on the ground",
-		{"internal/plan", "internal/schedule"}:      "plan puts its siblings together",
-		{"internal/plan", "internal/disrupt"}:       "plan puts its siblings together",
-		{"internal/plan", "internal/lifecycle"}:     "plan puts its siblings together",
-		{"internal/plan", "internal/nominate"}:      "plan puts its siblings together",
-		{"internal/nominate", "internal/schedule"}:  "pods are told what the scheduling has found",
-		{"internal/nominate", "internal/lifecycle"}: "a node is kept closed for less than it may take to register",
-		{"internal/disrupt", "internal/schedule"}:   "consolidation is scheduling over an overlay",
-		{"internal/ingest", "internal/validate"}:    "what users wrote is judged at the door",
-		{"internal/translate", "internal/validate"}: "both tell authors what is wrong in the same words",
+		{"internal/command", "internal/cluster"}:         "a command carries the values that it is about",
+		{"internal/require", "internal/resource"}:        "both stand on the ground",
+		{"internal/plan", "internal/schedule"}:           "plan puts its siblings together",
+		{"internal/plan", "internal/disrupt"}:            "plan puts its siblings together",
+		{"internal/plan", "internal/lifecycle"}:          "plan puts its siblings together",
+		{"internal/disrupt", "internal/schedule"}:        "consolidation is scheduling over an overlay",
+		{"internal/ingest", "internal/validate"}:         "what users wrote is judged at the door",
+		{"internal/ingest", "internal/ingest/apiserver"}: "lists of pods are to be current",
+		{"internal/ingest", "internal/ingest/decode"}:    "objects are stripped and read before the Book takes them in",
+		{"internal/ingest/decode", "internal/validate"}:  "keys of labels and findings have one form",
+		{"internal/translate", "internal/validate"}:      "both tell authors what is wrong in the same words",
+		{"internal/plan", "internal/nominate"}:           "plan puts its siblings together",
+		{"internal/nominate", "internal/schedule"}:       "pods are told what the scheduling has found",
+		{"internal/nominate", "internal/lifecycle"}:      "a node is kept closed for less than it may take to register",
 	}
 }
 

@@ -4,17 +4,15 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
-	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -84,17 +82,17 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	c := &cluster.Claim{
 		Name: claim.Name, UID: string(claim.UID), Version: claim.ResourceVersion,
 		Pool:    claim.Labels[v1.NodePoolLabelKey],
-		Created: claim.CreationTimestamp.Time, Deleting: timeOf(claim.DeletionTimestamp),
+		Created: claim.CreationTimestamp.Time, Deleting: decode.TimeOf(claim.DeletionTimestamp),
 		Finalized:  slices.Contains(claim.Finalizers, v1.TerminationFinalizer),
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Status.NodeName,
-		Labels: cluster.LabelsOf(claim.Labels), Requirements: requirementsOf(claim.Spec.Requirements),
-		Taints: taintsOf(claim.Spec.Taints), StartupTaints: taintsOf(claim.Spec.StartupTaints),
+		Labels: cluster.LabelsOf(claim.Labels), Requirements: decode.RequirementsOf(claim.Spec.Requirements),
+		Taints: decode.TaintsOf(claim.Spec.Taints), StartupTaints: decode.TaintsOf(claim.Spec.StartupTaints),
 		Capacity:     b.measure(claim.Status.Capacity),
-		Conditions:   conditionsOf(claim.Status.Conditions),
+		Conditions:   decode.ConditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
-		DoNotDisrupt: keepsNode(claim.Annotations),
+		DoNotDisrupt: decode.KeepsNode(claim.Annotations),
 		DoNotRepair:  claim.Annotations[v1.DoNotRepairAnnotationKey] == "true",
-		ExpireAfter:  waitOf(claim.Spec.ExpireAfter),
+		ExpireAfter:  decode.WaitOf(claim.Spec.ExpireAfter),
 		Hash:         claim.Annotations[v1.NodePoolHashAnnotationKey],
 		HashVersion:  claim.Annotations[v1.NodePoolHashVersionAnnotationKey],
 		Move:         claim.Annotations[cluster.MoveAnnotation],
@@ -106,7 +104,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 	b.readInterruption(c, claim.Annotations[cloudprovider.InterruptionAnnotation])
 	if c.IsStandalone() {
 		for _, problem := range validate.NodeClaim(claim, b.labels) {
-			c.Problems = append(c.Problems, problemOf(problem))
+			c.Problems = append(c.Problems, decode.ProblemOf(problem))
 		}
 	}
 	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), anyName)
@@ -181,11 +179,6 @@ func (b *Book) readDeadline(c *cluster.Claim, text string) {
 		v1.NodeClaimTerminationTimestampAnnotationKey, text))
 	note.Warning = true
 	b.notes["NodeClaim"+c.UID] = note
-}
-
-// problemOf puts a finding into the words of a condition.
-func problemOf(p validate.Problem) cluster.Problem {
-	return cluster.Problem{Field: p.Field, Text: strings.TrimPrefix(p.String(), p.Field+" ")}
 }
 
 // DeleteClaim takes in that a claim is gone.
@@ -266,42 +259,6 @@ func withoutMessages(list []cluster.Condition) []cluster.Condition {
 		case cluster.Launched, cluster.Registered, cluster.Initialized, cluster.DisruptionReason:
 			out = append(out, cluster.Condition{Type: c.Type, Status: c.Status})
 		}
-	}
-	return out
-}
-
-// requirementsOf intersects the items of an API list, key by key.
-func requirementsOf(list []v1.NodeSelectorRequirementWithMinValues) require.Set {
-	var set require.Set
-	for _, r := range list {
-		values, ok := require.Make(require.Operator(r.Operator), r.Values)
-		if !ok {
-			values = require.Values{} // validation has refused it; nothing may slip through
-		}
-		key := validate.NormalizeKey(r.Key)
-		set = set.With(key, values)
-		if r.MinValues != nil {
-			set = set.WithMin(key, *r.MinValues)
-		}
-	}
-	return set
-}
-
-func taintsOf(list []v1.Taint) []cluster.Taint {
-	var out []cluster.Taint
-	for _, t := range list {
-		out = append(out, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
-	}
-	return out
-}
-
-func conditionsOf(list []metav1.Condition) []cluster.Condition {
-	var out []cluster.Condition
-	for _, c := range list {
-		out = append(out, cluster.Condition{
-			Type: c.Type, Status: cluster.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
-			Since: c.LastTransitionTime.Time, Generation: c.ObservedGeneration,
-		})
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // lab is a book with a Deployment "web" whose ReplicaSet "rs" has pods that wait, and nodes that are made for them.
@@ -95,7 +96,7 @@ func (l *lab) node(name string, change ...func(*corev1.Node)) {
 	for _, f := range change {
 		f(n)
 	}
-	if _, err := Strip(n); err != nil {
+	if _, err := decode.Strip(n); err != nil {
 		l.Fatal(err)
 	}
 	l.b.SetNode(n)

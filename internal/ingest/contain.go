@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -38,7 +39,7 @@ func (b *Book) contain(what string, f func()) (err error) {
 // setPodSafely takes in a pod, or what is plain about it if it can't be read.
 func (b *Book) setPodSafely(pod *corev1.Pod) {
 	err := b.contain("pod "+pod.Namespace+"/"+pod.Name, func() {
-		_, _ = Strip(pod) // it returns the same pod
+		_, _ = decode.Strip(pod) // it returns the same pod
 		if b.onRead != nil {
 			b.onRead(pod)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number
@@ -45,7 +46,7 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {
 		over := ""
 		if ds := b.daemonSets[d.UID]; ds != nil {
-			over = tooLongPart(&ds.ObjectMeta)
+			over = decode.TooLongPart(&ds.ObjectMeta)
 		}
 		r := b.classes[d.Class.Key]
 		if r == nil && over == "" {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -300,7 +301,7 @@ func (d *defaultSpread) deduce(p *cluster.Pod, c controller) require.Set {
 	}
 	told := d.controllers[c]
 	maps.Copy(merged, told.replace)
-	if len(merged)+len(told.extra) > mostSelectorParts {
+	if len(merged)+len(told.extra) > decode.MostSelectorParts {
 		return nil
 	}
 	entries := make([]require.Entry, 0, len(merged))

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 const spreadConfig = `podTopologySpread: {defaultConstraints: [
@@ -21,7 +23,7 @@ const spreadConfig = `podTopologySpread: {defaultConstraints: [
 
 func spreadingBook(t *testing.T) *Book {
 	t.Helper()
-	constraints, err := ReadSchedulerConfig(spreadConfig)
+	constraints, err := decode.ReadSchedulerConfig(spreadConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,21 +304,21 @@ func TestDefaultSpreadIsBounded(t *testing.T) {
 	b := spreadingBook(t)
 	half := func(from int) map[string]string {
 		out := make(map[string]string)
-		for i := range mostSelectorParts/2 + 1 {
+		for i := range decode.MostSelectorParts/2 + 1 {
 			out[fmt.Sprint("k", from+i)] = "v"
 		}
 		return out
 	}
 	b.SetService(service("first", half(0)))
 	b.SetPod(webPod("p", func(p *corev1.Pod) {
-		for i := range 2 * mostSelectorParts {
+		for i := range 2 * decode.MostSelectorParts {
 			p.Labels[fmt.Sprint("k", i)] = "v"
 		}
 	}))
 	if tiesText(b, "p") == "" {
 		t.Error("one Service is within the bound, and the pod is not spread")
 	}
-	b.SetService(service("second", half(mostSelectorParts)))
+	b.SetService(service("second", half(decode.MostSelectorParts)))
 	if text := tiesText(b, "p"); text != "" {
 		t.Errorf("two Services are beyond the bound, and the pod is spread by %d characters", len(text))
 	}

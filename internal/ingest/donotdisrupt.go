@@ -64,13 +64,6 @@ func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	}
 }
 
-// keepsNode reports whether the annotations of a node or claim keep it from being disrupted, by today's name or by the
-// one from the time of Provisioners.
-func keepsNode(annotations map[string]string) bool {
-	return annotations[v1.DoNotDisruptAnnotationKey] == "true" ||
-		annotations[v1.DoNotConsolidateAnnotationKey] == "true"
-}
-
 // noteProtectionEnd remembers when a pod's protection ends, if that is news. The lock is held.
 func (b *Book) noteProtectionEnd(old, now *cluster.Pod) {
 	until := now.DoNotDisruptUntil

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -77,7 +78,7 @@ func TestOlderNamesOfDoNotDisrupt(t *testing.T) {
 		if s := b.Snapshot(); s.Pods[0].DoNotDisrupt != want || len(s.Notes) > 0 {
 			t.Errorf("do-not-evict %q: protected %v, notes %v", text, s.Pods[0].DoNotDisrupt, s.Notes)
 		}
-		if got := keepsNode(map[string]string{v1.DoNotConsolidateAnnotationKey: text}); got != want {
+		if got := decode.KeepsNode(map[string]string{v1.DoNotConsolidateAnnotationKey: text}); got != want {
 			t.Errorf("do-not-consolidate %q: kept %v", text, got)
 		}
 	}

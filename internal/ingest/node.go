@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // nodeEntry keeps the resource lists beside the node, to measure them again when a new resource is asked for.
@@ -112,10 +112,10 @@ func (b *Book) SetNode(node *corev1.Node) {
 func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 	n := &cluster.Node{
 		Name: node.Name, UID: string(node.UID), Version: node.ResourceVersion, ProviderID: node.Spec.ProviderID,
-		Created: node.CreationTimestamp.Time, Deleting: timeOf(node.DeletionTimestamp),
+		Created: node.CreationTimestamp.Time, Deleting: decode.TimeOf(node.DeletionTimestamp),
 		Finalized: slices.Contains(node.Finalizers, v1.TerminationFinalizer),
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
-		DoNotDisrupt: keepsNode(node.Annotations),
+		DoNotDisrupt: decode.KeepsNode(node.Annotations),
 		DoNotRepair:  node.Annotations[v1.DoNotRepairAnnotationKey] == "true",
 		Capacity:     b.measure(node.Status.Capacity),
 	}
@@ -207,11 +207,4 @@ func nodeChange(old *nodeEntry, now *cluster.Node) (what change, changed bool) {
 		return noChange, true
 	}
 	return changesRoom, true
-}
-
-func timeOf(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }

@@ -1,17 +1,13 @@
 package ingest
 
 import (
-	"bytes"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
-
-// fieldManager is the name under which we write.
-const fieldManager = "tenon"
 
 // nominee is a pod for which a node has been named before it is bound there: by kube-scheduler, which makes room by
 // preemption or waits for a volume, or by us, for a node that is to come. kube-scheduler's pods have a place; ours are
@@ -38,7 +34,7 @@ func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod)
 			message = c.Message
 		}
 	}
-	n := nominee{unschedulable: told, isOurs: p.Nominated != "" && isOurNomination(pod)}
+	n := nominee{unschedulable: told, isOurs: p.Nominated != "" && decode.IsOurNomination(pod)}
 	b.indexNominee(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
 	b.noteSchedulerMessage(p, told, message)
@@ -120,51 +116,4 @@ func (b *Book) rereadNominees(node string) change {
 		what |= podChange(old, &p)
 	}
 	return what
-}
-
-// isOurNomination reports whether our name stands under the pod's nomination: see keepNominationAuthor.
-func isOurNomination(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager == fieldManager && f.FieldsV1 == nil && f.FieldsType != wroteEnd
-	})
-}
-
-// keepNominationAuthor drops who wrote which field of a pod, but for one word if it was we who named a node for it, and
-// for the name of who wrote that it has to end.
-func keepNominationAuthor(pod *corev1.Pod) {
-	if slices.ContainsFunc(pod.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.FieldsType == wroteEnd
-	}) {
-		return // it has been here before
-	}
-	ender := podEndAuthor(pod)
-	ours := pod.Status.NominatedNodeName != "" && slices.ContainsFunc(pod.ManagedFields,
-		func(f metav1.ManagedFieldsEntry) bool {
-			return f.Manager == fieldManager && f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(),
-				[]byte(`"f:nominatedNodeName"`))
-		})
-	if isOurNomination(pod) {
-		return // it has been here before
-	}
-	pod.ManagedFields = nil
-	if ours {
-		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldManager}}
-	}
-	if ender != "" {
-		pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{Manager: ender, FieldsType: wroteEnd})
-	}
-}
-
-// podEndAuthor is who wrote that the pod has to end, if somebody did and it is recorded. An eviction through the API
-// leaves no name.
-func podEndAuthor(pod *corev1.Pod) string {
-	if podEndCondition(pod) == nil {
-		return ""
-	}
-	for _, f := range pod.ManagedFields {
-		if f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(endField)) {
-			return f.Manager
-		}
-	}
-	return ""
 }

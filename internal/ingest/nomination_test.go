@@ -8,6 +8,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 func nominatedPod(uid, node string) *corev1.Pod {
@@ -62,7 +63,7 @@ func TestWhoseNominationItIs(t *testing.T) {
 					FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:nominatedNodeName":{}}}`)}}
 		}
 		for range 2 { // a cache may hand out what it has stripped before
-			if _, err := Strip(pod); err != nil {
+			if _, err := decode.Strip(pod); err != nil {
 				t.Fatal(err)
 			}
 		}

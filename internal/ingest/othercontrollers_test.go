@@ -12,6 +12,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // autoMode is the NodeClass of EKS Auto Mode.
@@ -48,7 +49,7 @@ func TestPoolsOfOtherControllers(t *testing.T) {
 	if b.Rev() != rev {
 		t.Error("a change of a pool that belongs to another has everything planned again")
 	}
-	b.setBrokenPool(otherPool("broken"), []Unreadable{{Path: "spec.limits"}})
+	b.setBrokenPool(otherPool("broken"), []decode.Unreadable{{Path: "spec.limits"}})
 	if s := b.Snapshot(); s.Pool("broken") != nil || len(s.OtherPools) != 2 {
 		t.Errorf("one that can't be read: pools %v, others %v", s.Pools, s.OtherPools)
 	}

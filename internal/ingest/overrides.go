@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/api/karpenter/v1beta1"
 	"github.com/tenon-sh/tenon/api/roundtrip"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // The annotations of a NodePool that say how its nodes are disrupted, and not for the contract's fields to say. They
@@ -78,7 +79,7 @@ func overrideReaders() map[string]overrideReader {
 			if overrides.QuietPeriods == nil {
 				overrides.QuietPeriods = make(map[string]cluster.NillableDuration)
 			}
-			overrides.QuietPeriods[string(reason)] = waitOf(wait)
+			overrides.QuietPeriods[string(reason)] = decode.WaitOf(wait)
 			return nil
 		}
 	}

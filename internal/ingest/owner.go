@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // SetOwner takes in how many pods an owner wants. It comes with UIDs as the API server shows them, and is kept under
@@ -70,7 +71,8 @@ func ownerWanting(w metav1.Object, kind string, replicas *int32) cluster.Owner {
 	o := cluster.Owner{UID: string(w.GetUID()), Kind: kind, Name: w.GetName(), Namespace: w.GetNamespace(), Known: true,
 		Desired: n, Created: w.GetCreationTimestamp().Time}
 	if root := metav1.GetControllerOfNoCopy(w); root != nil {
-		o.Workload, o.WorkloadKind, o.WorkloadName = string(root.UID), cutText(root.Kind), cutText(root.Name)
+		o.Workload, o.WorkloadKind, o.WorkloadName = string(root.UID), decode.CutText(root.Kind),
+			decode.CutText(root.Name)
 	}
 	return o
 }

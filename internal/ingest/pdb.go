@@ -7,6 +7,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // SetPDB takes in a PodDisruptionBudget.
@@ -34,7 +35,8 @@ func (b *Book) SetPDB(pdb *policyv1.PodDisruptionBudget) {
 func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 	const kind = "PodDisruptionBudget"
 	b.forgetNote(kind, string(pdb.UID))
-	if why := cmp.Or(tooLongReason(selectorParts(pdb.Spec.Selector), 0), tooLongPart(&pdb.ObjectMeta)); why != "" {
+	if why := cmp.Or(decode.TooLongReason(decode.SelectorParts(pdb.Spec.Selector), 0),
+		decode.TooLongPart(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
 			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that " +

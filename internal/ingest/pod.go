@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // mirrorAnnotation marks the API server's image of a pod that a kubelet runs by itself.
@@ -24,7 +25,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	if !same {
 		b.pods.set(p.UID, p)
 		b.noteProtectionEnd(old, p)
-		b.notePodEvent(old, p, cameAt(pod))
+		b.notePodEvent(old, p, decode.CameAt(pod))
 		if old == nil {
 			b.assumeEviction(p)
 		}
@@ -104,16 +105,6 @@ func (b *Book) notePodEvent(old, now *cluster.Pod, came time.Time) {
 	b.podEvents[old.Node] = b.now()
 }
 
-// cameAt is when a pod came to its node: when it was bound or, if nobody bound it, when it was created there.
-func cameAt(pod *corev1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return pod.CreationTimestamp.Time
-}
-
 func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p := &cluster.Pod{
 		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.sharedNodeName(pod.Spec.NodeName),
@@ -127,7 +118,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	if old != nil {
 		p.FirstSeen = old.FirstSeen
 	}
-	p.Started, p.Ready, p.Phase = timeOf(pod.Status.StartTime), isReady(pod), phaseOf(pod)
+	p.Started, p.Ready, p.Phase = decode.TimeOf(pod.Status.StartTime), decode.IsReady(pod), decode.PhaseOf(pod)
 	p.Limits = b.internLimits(&pod.Spec)
 	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
 	b.readDoNotDisrupt(p, pod)
@@ -159,26 +150,6 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	b.readEvictionCost(p, pod)
 	b.readScheduling(p, pod, old)
 	return p
-}
-
-func isReady(pod *corev1.Pod) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// phaseOf is the pod's phase as one of a few constants, so that no text of the pod is kept for it.
-func phaseOf(pod *corev1.Pod) string {
-	for _, phase := range []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed,
-		corev1.PodUnknown} {
-		if pod.Status.Phase == phase {
-			return string(phase)
-		}
-	}
-	return ""
 }
 
 // sharedNodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // How much of each list of a pod is read. Everything below is handled in proportion to its size; a pod with more is not
@@ -21,15 +22,13 @@ const (
 	mostNodeEntries     = 4096   // the labels of the node selector once for each required term, and their expressions
 	mostPodTerms        = 200    // terms of pod affinity and anti-affinity, required and preferred
 	mostSpreads         = 64     // spec.topologySpreadConstraints
-	// labels, expressions, values, namespaces and label keys in all selectors of other pods
-	mostSelectorParts = 4096
-	mostTolerations   = 512
-	mostContainers    = 1024 // init containers included
-	mostHostPorts     = 2048
-	mostResources     = 64   // kinds of resource that all containers together ask for
-	mostRequests      = 8192 // entries in the requests of all containers
-	mostVolumes       = 512
-	mostPlaces        = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
+	mostTolerations     = 512
+	mostContainers      = 1024 // init containers included
+	mostHostPorts       = 2048
+	mostResources       = 64   // kinds of resource that all containers together ask for
+	mostRequests        = 8192 // entries in the requests of all containers
+	mostVolumes         = 512
+	mostPlaces          = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
 )
 
 // tooLong is the reason of the event on an object other than a pod of which a list is too long to be read.
@@ -40,7 +39,7 @@ const tooLong = "TooLong"
 func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
 	id := o.GetNamespace() + "/" + o.GetName()
 	b.forgetNote(kind, id)
-	if why := tooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
+	if why := decode.TooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
 		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 			UID:    string(o.GetUID()),
 			Reason: tooLong, Warning: true, Message: why + "; " + instead}
@@ -156,36 +155,27 @@ func (x *podExcess) podAffinity(a *corev1.Affinity) {
 	}
 	x.podRules = x.check(terms, mostPodTerms, "terms of pod affinity and anti-affinity in spec.affinity",
 		"use fewer terms with wider selectors")
-	x.podRules = x.check(parts, mostSelectorParts, "labels, expressions, values and namespaces in the pod terms of "+
+	x.podRules = x.check(parts, decode.MostSelectorParts, "labels, expressions, values and namespaces in the pod "+
+		"terms of "+
 		"spec.affinity",
 		"select pods by a label that they share") || x.podRules
 }
 
 func termParts(t *corev1.PodAffinityTerm) int {
-	return selectorParts(t.LabelSelector) + selectorParts(t.NamespaceSelector) + len(t.Namespaces) +
+	return decode.SelectorParts(t.LabelSelector) + decode.SelectorParts(t.NamespaceSelector) + len(t.Namespaces) +
 		len(t.MatchLabelKeys) + len(t.MismatchLabelKeys)
-}
-
-func selectorParts(s *metav1.LabelSelector) int {
-	if s == nil {
-		return 0
-	}
-	n := len(s.MatchLabels)
-	for i := range s.MatchExpressions {
-		n += 1 + len(s.MatchExpressions[i].Values)
-	}
-	return n
 }
 
 func (x *podExcess) spreads(list []corev1.TopologySpreadConstraint) {
 	const field = "spec.topologySpreadConstraints"
 	parts := 0
 	for i := range list {
-		parts += selectorParts(list[i].LabelSelector) + len(list[i].MatchLabelKeys)
+		parts += decode.SelectorParts(list[i].LabelSelector) + len(list[i].MatchLabelKeys)
 	}
 	problem := x.check(len(list), mostSpreads, field, "spread over fewer topology keys")
-	problem = x.check(parts, mostSelectorParts, "labels, expressions and values in "+field, "select pods by a label "+
-		"that they share") || problem
+	problem = x.check(parts, decode.MostSelectorParts, "labels, expressions and values in "+field,
+		"select pods by a label "+
+			"that they share") || problem
 	x.podRules = x.podRules || problem
 }
 

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/hostile"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // TestLongListsAreRefusedByName: what is read in full up to the bound is refused beyond it, on that pod alone and in
@@ -43,9 +44,9 @@ func TestLongListsAreRefusedByName(t *testing.T) {
 		{mostTolerations, hostile.Tolerant, "spec.tolerations"},
 		{mostContainers / 2, hostile.Containers, "containers"},
 		{mostHostPorts, hostile.HostPorts, "host ports"},
-		{mostSelectorParts, hostile.SelectorExpressions, "spec.affinity"},
-		{mostSelectorParts - 1, hostile.ManyNamespaces, "spec.affinity"},
-		{mostSelectorParts - 1, hostile.LabelKeys, "spec.affinity"},
+		{decode.MostSelectorParts, hostile.SelectorExpressions, "spec.affinity"},
+		{decode.MostSelectorParts - 1, hostile.ManyNamespaces, "spec.affinity"},
+		{decode.MostSelectorParts - 1, hostile.LabelKeys, "spec.affinity"},
 		{mostVolumes, func(n int) *corev1.Pod { return hostile.Mounting("volumes", n) }, "spec.volumes"},
 	} {
 		b, _ := newBook()
@@ -139,7 +140,7 @@ func TestPodsAtTheBoundsAreCheapToTakeIn(t *testing.T) {
 		hostile.NodeAffinity(1, mostNodeExpressions, 8), hostile.NodeAffinity(1, 1, mostNodeValues),
 		hostile.RepeatedExpressions(mostNodeExpressions),
 		hostile.PreferredNodes(mostNodeTerms), hostile.Tolerant(mostTolerations), hostile.HostPorts(mostHostPorts),
-		hostile.SelectorExpressions(mostSelectorParts), hostile.Mounting("volumes", mostVolumes),
+		hostile.SelectorExpressions(decode.MostSelectorParts), hostile.Mounting("volumes", mostVolumes),
 	} {
 		b, _ := newBook()
 		allocated, kept := intake(b, []client.Object{p})

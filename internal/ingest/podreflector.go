@@ -7,13 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // FollowPods feeds the book with pods until the context ends. They don't go through the cache that the other kinds
 // share: nobody reads a pod again once it is in the book, and a copy of each would be most of the program's memory.
 func (b *Book) FollowPods(ctx context.Context, pods toolscache.ListerWatcher) {
 	store := &podStore{book: b}
-	toolscache.NewReflectorWithOptions(newCurrentLister(pods), &corev1.Pod{}, store,
+	toolscache.NewReflectorWithOptions(apiserver.NewCurrentLister(pods), &corev1.Pod{}, store,
 		toolscache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
@@ -41,7 +44,7 @@ type podStore struct{ book *Book }
 func (s *podStore) Transformer() toolscache.TransformFunc {
 	return func(obj any) (out any, err error) {
 		out = obj
-		_ = s.book.contain("a pod", func() { out, err = Strip(obj) }) // it has been told
+		_ = s.book.contain("a pod", func() { out, err = decode.Strip(obj) }) // it has been told
 		return out, err
 	}
 }

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -44,7 +45,8 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 	}
 	e.pool.Status = cluster.PoolStatus{
 		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
-		ClassGeneration: pool.Status.NodeClassObservedGeneration, Conditions: conditionsOf(pool.Status.Conditions),
+		ClassGeneration: pool.Status.NodeClassObservedGeneration,
+		Conditions:      decode.ConditionsOf(pool.Status.Conditions),
 	}
 	b.putPool(e)
 }
@@ -65,12 +67,12 @@ func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 	p := &cluster.Pool{
 		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
 		Static: pool.Spec.Replicas != nil, Policy: cluster.Policy(pool.Spec.Disruption.ConsolidationPolicy),
-		ConsolidateAfter: waitOf(pool.Spec.Disruption.ConsolidateAfter), Limits: b.limitsOf(pool.Spec.Limits),
+		ConsolidateAfter: decode.WaitOf(pool.Spec.Disruption.ConsolidateAfter), Limits: b.limitsOf(pool.Spec.Limits),
 		Template: cluster.Template{
 			Labels:       cluster.LabelsOf(pool.Spec.Template.Labels),
 			Annotations:  cluster.LabelsOf(pool.Spec.Template.Annotations),
-			Requirements: requirementsOf(spec.Requirements),
-			Taints:       taintsOf(spec.Taints), StartupTaints: taintsOf(spec.StartupTaints),
+			Requirements: decode.RequirementsOf(spec.Requirements),
+			Taints:       decode.TaintsOf(spec.Taints), StartupTaints: decode.TaintsOf(spec.StartupTaints),
 			ExpireAfter: spec.ExpireAfter.String(),
 		},
 	}
@@ -88,10 +90,10 @@ func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 		p.Template.HasTerminationGrace, p.Template.TerminationGrace = true, grace.Duration
 	}
 	for _, problem := range validate.NodePool(pool, b.labels) {
-		p.Problems = append(p.Problems, problemOf(problem))
+		p.Problems = append(p.Problems, decode.ProblemOf(problem))
 	}
 	for _, doubt := range validate.Doubts(pool, b.labels) {
-		p.Warnings = append(p.Warnings, problemOf(doubt))
+		p.Warnings = append(p.Warnings, decode.ProblemOf(doubt))
 	}
 	for _, timeout := range timeouts(p) {
 		if problem, bad := timeout.read(pool.Annotations); bad {
@@ -179,13 +181,6 @@ func (b *Book) dropPool(name string) {
 	maps.DeleteFunc(b.lostSlots, func(at slotKey, _ *lostSlot) bool { return at.pool == name })
 	b.settleWrites(command.KindPool, name)
 	b.noteAndWake(changesRoom)
-}
-
-func waitOf(d v1.NillableDuration) cluster.NillableDuration {
-	if d.IsNever() {
-		return cluster.NillableDuration{Never: true}
-	}
-	return cluster.NillableDuration{For: *d.Duration}
 }
 
 func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {

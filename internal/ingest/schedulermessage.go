@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 const (
@@ -17,8 +18,6 @@ const (
 	// node that is open, until its words are taken for the reason why none is there. It looks at a pod again within ten
 	// seconds of a change of a node.
 	messageSettled = 30 * time.Second
-	// endField is how the fields of a pod name the condition that it has to end.
-	endField = `"k:{\"type\":\"DisruptionTarget\"}"`
 )
 
 // schedulerMessage is what kube-scheduler says of a pod that it finds no place for, and since when.
@@ -54,19 +53,9 @@ func shortText(text string) string {
 	return unique.Make(strings.ToValidUTF8(text, "")).Value()
 }
 
-// podEndCondition is the condition that says why a pod has to end, if it does.
-func podEndCondition(pod *corev1.Pod) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
-}
-
 // notePodEnd remembers why a pod has to leave a node that was made for its owner, and who says so. The lock is held.
 func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
-	end := podEndCondition(pod)
+	end := decode.PodEndCondition(pod)
 	if end == nil || p.Node == "" || len(b.trackers) == 0 {
 		return
 	}
@@ -88,7 +77,8 @@ func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
 	}
 	for i := range t.owners {
 		if outcome := &t.owners[i]; outcome.Owner == b.workloadOf(p) {
-			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: authorOf(pod.ManagedFields, wroteEnd),
+			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: decode.AuthorOf(pod.ManagedFields,
+				decode.WroteEnd),
 				Message: shortText(message)}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // says is what kube-scheduler says of a pod that it finds no place for.
@@ -96,7 +97,7 @@ func TestWhyPodsHadToLeaveIsNamed(t *testing.T) {
 			wrote("kubelet", `{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{}}}}`),
 			wrote("kube-scheduler", `{"f:status":{"f:conditions":{"k:{\"type\":\"DisruptionTarget\"}":{}}}}`)}
 		for range 2 { // it may come by more than once
-			if _, err := Strip(p); err != nil {
+			if _, err := decode.Strip(p); err != nil {
 				t.Fatal(err)
 			}
 		}

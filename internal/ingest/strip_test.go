@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // filler writes a text into every string of an object, however deep.
@@ -101,7 +102,7 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 		}
 		whole := atLeast1MiB(t, kind)
 		before := bytesOf(t, whole)
-		kept, err := Strip(whole)
+		kept, err := decode.Strip(whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ type oneLong struct{ n, at int }
 
 func (o *oneLong) next() string {
 	if o.at++; o.at-1 == o.n {
-		return strings.Repeat("~", 4*mostKeptBytes)
+		return strings.Repeat("~", 4*decode.MostKeptBytes)
 	}
 	return "~"
 }
@@ -151,17 +152,17 @@ func TestLittleIsKeptOfEachLongText(t *testing.T) {
 			whole.SetUID("uid")
 			whole.SetResourceVersion("7")
 			asAllowed(whole)
-			kept, err := Strip(whole)
+			kept, err := decode.Strip(whole)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if pod, is := kept.(*corev1.Pod); is { // of which the book keeps what it has read
-				if held := keptOfPod(pod); held > 2*mostKeptBytes {
+				if held := keptOfPod(pod); held > 2*decode.MostKeptBytes {
 					t.Errorf("of a pod whose text %d is very long %d bytes are kept", n, held)
 				}
 				continue
 			}
-			if after := bytesOf(t, kept); after > 2*mostKeptBytes {
+			if after := bytesOf(t, kept); after > 2*decode.MostKeptBytes {
 				t.Errorf("%T: of an object whose text %d is very long %d bytes are kept", kind, n, after)
 			}
 		}
@@ -217,7 +218,7 @@ func keptAtMost(kind client.Object) int {
 	case *corev1.PersistentVolume, *storagev1.StorageClass, *storagev1.CSINode, *nodev1.RuntimeClass, *corev1.Namespace:
 		return 400 << 10
 	}
-	return 2 * mostKeptBytes
+	return 2 * decode.MostKeptBytes
 }
 
 // What is kept of a DaemonSet gives the same class as the whole, and twice the same.
@@ -248,7 +249,7 @@ func TestStrippedDaemonSetsCountTheSame(t *testing.T) {
 		b.SetPriorityClass(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7})
 		b.SetDaemon(ds.DeepCopy())
 		classes[i] = daemonOf(t, b)
-		if _, err := Strip(ds); err != nil {
+		if _, err := decode.Strip(ds); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -303,7 +304,7 @@ func newOversized() *oversized {
 		requests[corev1.ResourceName(fmt.Sprintf("example.com/%060d", i))] = apiresource.MustParse("1")
 	}
 	o.limits.Spec.Limits = []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: requests}}
-	labels := map[string]string{"app": strings.Repeat("v", 2*mostKeptBytes)}
+	labels := map[string]string{"app": strings.Repeat("v", 2*decode.MostKeptBytes)}
 	o.service.Spec.Selector, o.controller.Spec.Selector = labels, labels
 	return o
 }
@@ -346,7 +347,7 @@ func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
 	large := newOversized()
 	for range 2 { // a cache may do it twice
 		for _, obj := range large.all() {
-			if _, err := Strip(obj); err != nil {
+			if _, err := decode.Strip(obj); err != nil {
 				t.Fatal(err)
 			}
 		}

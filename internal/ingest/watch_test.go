@@ -34,6 +34,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	kwokv1alpha1 "github.com/tenon-sh/tenon/api/kwok/v1alpha1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // apiServer answers lists with what it is given and holds watches open. Lists of NodePools wait for release.
@@ -139,7 +140,7 @@ func startCache(t *testing.T, s *apiServer) plane {
 	mapper.AddSpecific(classGVK(), classGVK().GroupVersion().WithResource("kwoknodeclasses"),
 		classGVK().GroupVersion().WithResource("kwoknodeclass"), meta.RESTScopeRoot)
 	c, err := cache.New(&rest.Config{Host: server.URL}, cache.Options{
-		Scheme: scheme, Mapper: mapper, DefaultTransform: Strip, HTTPClient: server.Client(),
+		Scheme: scheme, Mapper: mapper, DefaultTransform: decode.Strip, HTTPClient: server.Client(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -314,14 +315,14 @@ func TestUnreadableShapesAreNamed(t *testing.T) {
 			s["terminationGracePeriod"] = "a while"
 		},
 	} {
-		_, lost := ReadPool(&unstructured.Unstructured{Object: storedPool("p", change)})
+		_, lost := decode.ReadPool(&unstructured.Unstructured{Object: storedPool("p", change)})
 		if len(lost) != 1 || lost[0].Path != want || lost[0].Err == nil {
 			t.Errorf("lost %+v, want %s", lost, want)
 		}
 	}
 	object := storedPool("p")
 	object["spec"].(map[string]any)["limits"] = map[string]any{"nvidia.com/gpu": "some"}
-	if _, lost := ReadPool(&unstructured.Unstructured{Object: object}); len(lost) != 1 ||
+	if _, lost := decode.ReadPool(&unstructured.Unstructured{Object: object}); len(lost) != 1 ||
 		lost[0].Path != `spec.limits["nvidia.com/gpu"]` {
 		t.Errorf("lost %+v", lost)
 	}
@@ -330,7 +331,7 @@ func TestUnreadableShapesAreNamed(t *testing.T) {
 func TestStripWorksWithoutAGoType(t *testing.T) {
 	u := &unstructured.Unstructured{Object: storedPool("p")}
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
-	if _, err := Strip(u); err != nil || u.GetManagedFields() != nil {
+	if _, err := decode.Strip(u); err != nil || u.GetManagedFields() != nil {
 		t.Errorf("managed fields %v, %v", u.GetManagedFields(), err)
 	}
 }

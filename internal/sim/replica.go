@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/validate"
@@ -60,12 +61,12 @@ type replica struct {
 	// skew is by how much the clock of its machine is wrong; clock is what it makes of it and of the API server's
 	// answers.
 	skew  time.Duration
-	clock *ingest.ServerClock
+	clock *apiserver.ServerClock
 }
 
 // newClock is the replica's clock: that of its machine, which may be wrong, and a steady one.
-func (r *replica) newClock() *ingest.ServerClock {
-	return &ingest.ServerClock{
+func (r *replica) newClock() *apiserver.ServerClock {
+	return &apiserver.ServerClock{
 		Wall:   func() time.Time { return r.sim.clock.now.Add(r.skew) },
 		Steady: r.steady,
 	}

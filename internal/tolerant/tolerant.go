@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // Reader reads NodePools and NodeClaims as they are stored and then object by object into their Go types. A
@@ -131,10 +131,10 @@ func storedAs(obj client.Object) *unstructured.Unstructured {
 func readInto(u *unstructured.Unstructured, obj client.Object) error {
 	switch o := obj.(type) {
 	case *v1.NodePool:
-		pool, _ := ingest.ReadPool(u)
+		pool, _ := decode.ReadPool(u)
 		*o = *pool
 	case *v1.NodeClaim:
-		claim, lost := ingest.ReadClaim(u)
+		claim, lost := decode.ReadClaim(u)
 		if len(lost) > 0 && claim.Status.ProviderID == "" && claim.DeletionTimestamp == nil {
 			return fmt.Errorf("reading NodeClaim %s: %s: %w (delete the claim and create it anew without that)",
 				claim.Name, lost[0].Path, lost[0].Err)

@@ -1,4 +1,4 @@
-package ingest
+package decode
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -112,7 +112,7 @@ func stripVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:               s.AccessModes,
 			Selector:                  selector,
-			VolumeName:                cutText(s.VolumeName),
+			VolumeName:                CutText(s.VolumeName),
 			StorageClassName:          s.StorageClassName,
 			VolumeMode:                s.VolumeMode,
 			VolumeAttributesClassName: s.VolumeAttributesClassName,

@@ -1,4 +1,4 @@
-package ingest
+package decode
 
 import (
 	"fmt"
@@ -16,10 +16,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// mostKeptBytes is how large a part of an object may be that is kept although somebody who may write in one namespace
+// MostKeptBytes is how large a part of an object may be that is kept although somebody who may write in one namespace
 // only can make it as large as the API server allows: the template of a DaemonSet, a selector, the defaults of a
 // LimitRange. What is larger is not kept at all. The bound is in docs/concepts/bounds.md.
-const mostKeptBytes = 64 << 10
+const MostKeptBytes = 64 << 10
 
 // Strip drops from objects what nothing here reads, before they are kept: it is most of their size, and anybody who may
 // write in one namespace could fill our memory with it. Objects are only ever patched, never written back from what is
@@ -64,11 +64,11 @@ func metaOf(m *metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 	if owner := metav1.GetControllerOf(m); owner != nil {
 		out.OwnerReferences = []metav1.OwnerReference{boundedOwner(owner)}
 	}
-	if why := tooLongPart(m); why != "" {
+	if why := TooLongPart(m); why != "" {
 		markTooLong(&out, why)
 	}
 	for _, key := range annotations {
-		if text, set := m.Annotations[key]; set && len(text) <= mostKeptBytes {
+		if text, set := m.Annotations[key]; set && len(text) <= MostKeptBytes {
 			metav1.SetMetaDataAnnotation(&out, key, text)
 		}
 	}
@@ -83,13 +83,13 @@ const mostName = 253
 // look like one: see cluster.OwnerKey.
 func boundedOwner(owner *metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: cutText(owner.APIVersion), Kind: cutText(owner.Kind), Name: cutText(owner.Name),
+		APIVersion: CutText(owner.APIVersion), Kind: CutText(owner.Kind), Name: CutText(owner.Name),
 		UID: types.UID(cluster.SafeUID(string(owner.UID))), Controller: owner.Controller,
 	}
 }
 
-// cutText is no longer than a little more than a name. What was cut is the name of no object.
-func cutText(text string) string {
+// CutText is no longer than a little more than a name. What was cut is the name of no object.
+func CutText(text string) string {
 	if len(text) <= mostName {
 		return text
 	}
@@ -104,8 +104,8 @@ func markTooLong(m *metav1.ObjectMeta, why string) {
 	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: why, FieldsType: wasTooLong}}
 }
 
-// tooLongPart says what of the object was too large to be kept; empty if nothing was.
-func tooLongPart(m *metav1.ObjectMeta) string {
+// TooLongPart says what of the object was too large to be kept; empty if nothing was.
+func TooLongPart(m *metav1.ObjectMeta) string {
 	for i := range m.ManagedFields {
 		if m.ManagedFields[i].FieldsType == wasTooLong {
 			return m.ManagedFields[i].Manager
@@ -173,9 +173,9 @@ func stripDaemonSet(ds *appsv1.DaemonSet) {
 			ResourceClaims:            s.ResourceClaims,
 		},
 	}
-	if size := template.Size(); size > mostKeptBytes {
+	if size := template.Size(); size > MostKeptBytes {
 		markTooLong(&out.ObjectMeta, fmt.Sprintf("what placement depends on in spec.template: %d bytes found, "+
-			"at most %d are read; use fewer terms, labels and containers", size, mostKeptBytes))
+			"at most %d are read; use fewer terms, labels and containers", size, MostKeptBytes))
 		template = corev1.PodTemplateSpec{}
 	}
 	out.Spec.Template = template
@@ -241,7 +241,7 @@ func withSelector(
 	annotations ...string,
 ) (metav1.ObjectMeta, *metav1.LabelSelector) {
 	meta := metaOf(m, annotations...)
-	if why := tooLongReason(selectorParts(s), sizeOf(s)); why != "" {
+	if why := TooLongReason(SelectorParts(s), sizeOf(s)); why != "" {
 		markTooLong(&meta, why)
 		return meta, nil
 	}
@@ -254,21 +254,21 @@ func withLabels(m *metav1.ObjectMeta, labels map[string]string) (metav1.ObjectMe
 	for key, value := range labels {
 		size += len(key) + len(value)
 	}
-	if why := tooLongReason(len(labels), size); why != "" {
+	if why := TooLongReason(len(labels), size); why != "" {
 		markTooLong(&meta, why)
 		return meta, nil
 	}
 	return meta, labels
 }
 
-// tooLongReason says what is too long about a selector; empty if nothing is.
-func tooLongReason(parts, size int) string {
+// TooLongReason says what is too long about a selector; empty if nothing is.
+func TooLongReason(parts, size int) string {
 	switch {
-	case parts > mostSelectorParts:
+	case parts > MostSelectorParts:
 		return fmt.Sprintf("labels, expressions and values in spec.selector: %d found, at most %d are read",
-			parts, mostSelectorParts)
-	case size > mostKeptBytes:
-		return fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, mostKeptBytes)
+			parts, MostSelectorParts)
+	case size > MostKeptBytes:
+		return fmt.Sprintf("spec.selector: %d bytes found, at most %d are read", size, MostKeptBytes)
 	}
 	return ""
 }
@@ -304,10 +304,10 @@ func stripLimitRange(l *corev1.LimitRange) {
 			out.Spec.Limits = append(out.Spec.Limits, kept)
 		}
 	}
-	if size := out.Spec.Size(); size > mostKeptBytes {
+	if size := out.Spec.Size(); size > MostKeptBytes {
 		markTooLong(&out.ObjectMeta, fmt.Sprintf(
 			"requests that spec.limits gives containers by default: %d bytes found, at most %d are read", size,
-			mostKeptBytes))
+			MostKeptBytes))
 		out.Spec.Limits = nil
 	}
 	*l = out

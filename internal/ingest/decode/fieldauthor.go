@@ -1,4 +1,4 @@
-package ingest
+package decode
 
 import (
 	"bytes"
@@ -9,18 +9,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
 // What is kept of who wrote which field of a node or a pod, in the place of the fields. Labels and kinds of resource
 // follow their prefix.
 const (
-	wroteTaints      = "taints"
-	wroteCordon      = "cordon"
-	wroteLabel       = "labels/"
-	wroteAllocatable = "allocatable/"
-	wroteEnd         = "disruption-target"
+	WroteTaints      = "taints"
+	WroteCordon      = "cordon"
+	WroteLabel       = "labels/"
+	WroteAllocatable = "allocatable/"
+	WroteEnd         = "disruption-target"
 )
 
 // keepFieldAuthors drops who wrote which field of a node, but for the names of those who wrote what may keep pods away:
@@ -34,13 +32,13 @@ func keepFieldAuthors(node *corev1.Node) {
 		raw := f.FieldsV1.GetRawBytes()
 		var wrote []string
 		if bytes.Contains(raw, []byte(`"f:taints"`)) {
-			wrote = append(wrote, wroteTaints)
+			wrote = append(wrote, WroteTaints)
 		}
 		if bytes.Contains(raw, []byte(`"f:unschedulable"`)) {
-			wrote = append(wrote, wroteCordon)
+			wrote = append(wrote, WroteCordon)
 		}
-		wrote = append(wrote, fieldsAfter(raw, `"f:labels":`, wroteLabel)...)
-		wrote = append(wrote, fieldsAfter(raw, `"f:allocatable":`, wroteAllocatable)...)
+		wrote = append(wrote, fieldsAfter(raw, `"f:labels":`, WroteLabel)...)
+		wrote = append(wrote, fieldsAfter(raw, `"f:allocatable":`, WroteAllocatable)...)
 		if len(wrote) > 0 {
 			// Most nodes are written by the same few, in the same words: they share one text.
 			text := unique.Make(strings.Join(wrote, ",")).Value()
@@ -70,8 +68,8 @@ func fieldsAfter(raw []byte, name, prefix string) []string {
 	return out
 }
 
-// authorOf is who wrote a field last, as far as is known from what was kept.
-func authorOf(kept []metav1.ManagedFieldsEntry, field string) string {
+// AuthorOf is who wrote a field last, as far as is known from what was kept.
+func AuthorOf(kept []metav1.ManagedFieldsEntry, field string) string {
 	var last *metav1.ManagedFieldsEntry
 	for i := range kept {
 		f := &kept[i]
@@ -83,50 +81,4 @@ func authorOf(kept []metav1.ManagedFieldsEntry, field string) string {
 		return ""
 	}
 	return last.Manager
-}
-
-// readAuthors notes who put the taints on a node, and who cordoned it. The list of taints has one author, who wrote it
-// last; so it is read when a taint is new, and remembered.
-func readAuthors(n *cluster.Node, old *nodeEntry, node *corev1.Node) {
-	var before *cluster.Node
-	if old != nil && old.node.UID == n.UID {
-		before = old.node
-	}
-	switch {
-	case !n.Cordoned:
-	case before != nil && before.Cordoned:
-		n.CordonedBy = before.CordonedBy
-	default:
-		n.CordonedBy = authorOf(node.ManagedFields, wroteCordon)
-	}
-	for _, t := range n.Taints {
-		who := ""
-		if before != nil && slices.Contains(before.Taints, t) {
-			who = before.TaintedBy[t.String()]
-		} else {
-			who = authorOf(node.ManagedFields, wroteTaints)
-		}
-		if who == "" {
-			continue
-		}
-		if n.TaintedBy == nil {
-			n.TaintedBy = make(map[string]string)
-		}
-		n.TaintedBy[t.String()] = who
-	}
-}
-
-// addCauseAuthor adds to a cause who wrote the label that changed, or the allocatable that shrank. A label that was
-// taken away has no writer any more. The lock is held.
-func (b *Book) addCauseAuthor(node string, cause *cluster.Cause) {
-	e := b.nodes[node]
-	if e == nil {
-		return
-	}
-	switch {
-	case cause.Kind == cluster.CauseLabel && cause.Is != "":
-		cause.By = authorOf(e.fieldAuthors, wroteLabel+cause.Label)
-	case cause.Kind == cluster.CauseShrunk:
-		cause.By = authorOf(e.fieldAuthors, wroteAllocatable+cause.Resource)
-	}
 }

@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+)
+
+// setStoredPool takes in a NodePool as it is stored.
+func (b *Book) setStoredPool(u *unstructured.Unstructured) {
+	pool, lost := decode.ReadPool(u)
+	if len(lost) == 0 {
+		b.SetPool(pool)
+		return
+	}
+	b.setBrokenPool(pool, lost)
+}
+
+// setBrokenPool takes in a NodePool of which parts can't be read. No node is made for it and none is taken from it to
+// save money, since what was left out may have been the reason not to; its status tells what to correct.
+func (b *Book) setBrokenPool(pool *v1.NodePool, lost []decode.Unreadable) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.setOtherPool(pool) {
+		return
+	}
+	p := &cluster.Pool{
+		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
+		Static: pool.Spec.Replicas != nil, ConsolidateAfter: cluster.NillableDuration{Never: true},
+		Budgets: []cluster.Budget{{Broken: true}},
+		Status: cluster.PoolStatus{
+			Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+			ClassGeneration: pool.Status.NodeClassObservedGeneration,
+			Conditions:      decode.ConditionsOf(pool.Status.Conditions),
+		},
+	}
+	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
+		p.Template.NodeClass = cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
+	}
+	for _, l := range lost {
+		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; "+
+			"correct or remove it", l.Err)})
+	}
+	b.putPool(&poolEntry{pool: p, object: pool, version: parseVersion(pool.ResourceVersion),
+		windows: make([]window, 1)})
+}
+
+// setStoredClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds
+// pods, counts against limits and has to be ended some day: it is known by the rest. Whoever launches it reads it
+// strictly.
+func (b *Book) setStoredClaim(u *unstructured.Unstructured) {
+	claim, _ := decode.ReadClaim(u)
+	b.SetClaim(claim)
+}
+
+// storedKind is the kind as it is stored, to be watched or read without a Go type.
+func storedKind(kind string) client.Object {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1.GroupVersion().WithKind(kind))
+	return u
+}
