@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
@@ -121,12 +122,8 @@ type Book struct {
 	orphanMemory orphanMemory // whether the pools can be relied on to remember held orphans
 	// when a claim vanished that was not being deleted, or when we began to look
 	claimLost         time.Time
-	trackers          map[string]*claimTracker    // by claim UID
-	schedulerMessages map[string]schedulerMessage // kube-scheduler's words about pods without a place, by UID
-	settledClaims     map[string]bool             // claims whose use is decided, by UID
-	tryHistories      map[string]*tryHistory      // by the UID of the owner at the root
-	removedEarly      map[string]time.Time        // see mayRemoveEarly, by the same
-	lostSlots         map[slotKey]*lostSlot       // of static pools, whose last nodes ended too soon
+	tries             tries.Tracker
+	slots             tries.Slots
 	driftStates       driftStates
 	lastPlanned       time.Time
 	lastBound         time.Time // when a pod that we knew was bound last
@@ -173,11 +170,9 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		podEvents:     make(map[string]time.Time), inFlight: make(map[string]*inFlight),
 		retries: make(map[string]cluster.Retry), instancesGone: make(map[string]time.Time),
 		launchBackoffs: make(map[string]*launchBackoff), evictions: make(map[string]*ownerEvictions),
-		evictionsSince: now(), claimLost: now(), orphansEnded: make(map[string]time.Time),
-		driftStates: newDriftStates(), quarantined: newQuarantined(),
-		trackers: make(map[string]*claimTracker), schedulerMessages: make(map[string]schedulerMessage),
-		settledClaims: make(map[string]bool), tryHistories: make(map[string]*tryHistory),
-		removedEarly: make(map[string]time.Time), lostSlots: make(map[slotKey]*lostSlot),
+		evictionsSince: now(), tries: tries.New(now()), slots: tries.NewSlots(), claimLost: now(),
+		orphansEnded: make(map[string]time.Time),
+		driftStates:  newDriftStates(), quarantined: newQuarantined(),
 	}
 	for _, kind := range kinds {
 		b.nodeClassKinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
@@ -241,8 +236,8 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		s.InstancesGone[key] = true
 	}
 	s.Seal()
-	s.WorkloadTries = b.triesNow(s)
-	s.RemovedEarly = b.removedEarlyNow(now)
+	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.get, Class: b.knownClass, AddAuthor: b.addCauseAuthor})
+	s.RemovedEarly = b.tries.RemovedEarly(now)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
 // catchUpTries is how often CatchUp looks, and catchUpFirst how long it waits after the first time; then twice as long
@@ -101,5 +102,5 @@ func (b *Book) deletedAt(before, said time.Time) time.Time {
 	case said.After(now.Add(clockLag)):
 		return now
 	}
-	return later(said, now.Add(-watchLag))
+	return cluster.Later(said, now.Add(-watchLag))
 }

@@ -34,6 +34,14 @@ func (e *claimEntry) lists() []corev1.ResourceList {
 	return []corev1.ResourceList{e.capacity, e.allocatable, e.requests}
 }
 
+// value is the claim; there may be none.
+func (e *claimEntry) value() *cluster.Claim {
+	if e == nil {
+		return nil
+	}
+	return e.claim
+}
+
 // SetClaim takes in a NodeClaim as the API server shows it.
 func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	b.mu.Lock()
@@ -61,11 +69,11 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	b.updateOffered(old.lists(), entry.lists())
 	b.claims[c.Name] = entry
 	if old != nil && old.claim.UID != c.UID {
-		b.endTracking(old.claim)
-		b.endSlot(old.claim, b.now())
+		b.tries.EndTracking(old.claim, b.now())
+		b.slots.End(old.claim, b.now(), b.slotEnd(old.claim))
 	}
-	b.trackClaim(c)
-	b.watchSlot(old, c)
+	b.tries.TrackClaim(c)
+	b.slots.Watch(old.value(), c, b.slotEnd(c))
 	settled := b.settleWrites(command.KindClaim, c.Name)
 	what, changed := claimChange(old, c)
 	if changed {
@@ -201,8 +209,8 @@ func (b *Book) dropClaim(name string) {
 		b.updateOffered(e.lists(), nil)
 		delete(b.claims, name)
 		b.unindexClaim(e.claim)
-		b.endTracking(e.claim)
-		b.endSlot(e.claim, b.now()) // whether its launch was refused still counts here
+		b.tries.EndTracking(e.claim, b.now())
+		b.slots.End(e.claim, b.now(), b.slotEnd(e.claim)) // whether its launch was refused still counts here
 		delete(b.refusedLaunches, e.claim.UID)
 		delete(b.driftStates.byClaim, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)

@@ -11,6 +11,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // An agent evicts pods, and kube-scheduler puts them on the same nodes again: the nodes are in vain all the same until
@@ -93,7 +94,7 @@ func TestAPodThatDoesNotStartHoldsUpNothingForLong(t *testing.T) {
 	if b.MayTry(l.c.now().Add(time.Minute)) {
 		t.Errorf("the second is looked at first: %+v", b)
 	}
-	l.c.tick(trackFor)
+	l.c.tick(tries.TrackFor)
 	if b := l.expect("later", "1 tries, 0 coming, standing [n1], Taint"); !b.MayTry(l.c.now()) || b.IsFree() {
 		t.Errorf("one node may be tried: %+v", b)
 	}
@@ -155,7 +156,7 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 			if mayTry() {
 				t.Fatal("the next try is due already")
 			}
-			l.c.tick(retryAllowedEvery)
+			l.c.tick(tries.RetryAllowedEvery)
 			l.b.SetDaemon(ds(2))
 			if mayTry() != x.eased {
 				t.Errorf("it changes: the next try may be made: %t, want %t", !x.eased, x.eased)
@@ -164,7 +165,7 @@ func TestADaemonSetEasesThoseThatItConcerns(t *testing.T) {
 			l.node("n8", x.change)
 			l.b.Snapshot()
 			l.b.DeleteClaim("n7")
-			l.c.tick(retryAllowedEvery)
+			l.c.tick(tries.RetryAllowedEvery)
 			l.b.DeleteDaemon("ds")
 			if mayTry() != x.eased {
 				t.Errorf("it is deleted: the next try may be made: %t, want %t", !x.eased, x.eased)

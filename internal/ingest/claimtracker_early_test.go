@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // ranBriefly is a node on which a pod runs for so long, and which we let go then. The pod finds room on a node that was
@@ -66,7 +67,7 @@ func TestTheFirstNodeThatIsTakenEarlyCounts(t *testing.T) {
 	if at := l.takenEarly(); !at.Equal(first) {
 		t.Errorf("a node was taken early at %s and another later: it counts from %s", first, at)
 	}
-	l.c.tick(first.Add(rememberFor).Sub(l.c.now()) - 1)
+	l.c.tick(first.Add(tries.RememberFor).Sub(l.c.now()) - 1)
 	if l.takenEarly().IsZero() {
 		t.Error("it is forgotten within the hour")
 	}

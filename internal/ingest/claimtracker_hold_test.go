@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // Pods that run for half a minute on each node seem well there. That is believed once: after it, pods have to run for
@@ -73,7 +74,7 @@ func TestANodeThatNobodyWaitsForHoldsNothingUp(t *testing.T) {
 	l.waits("p2", "rs", asksFor("100"))
 	l.node("n2")
 	l.b.DeleteClaim("n1")
-	l.c.tick(missedFor)
+	l.c.tick(tries.MissedFor)
 	b := l.expect("a rollout asks for more than the second node has", "1 tries, 0 coming, standing [], Taint")
 	if !b.MayTry(l.c.now()) {
 		t.Errorf("nothing is learned by waiting for it: %+v", b)
@@ -123,27 +124,14 @@ func TestTheCountGoesOnFromRunToRun(t *testing.T) {
 		l.b.DeletePod(judgedPod("p1"))
 		l.b.Snapshot()
 		l.b.DeleteClaim(name)
-		l.c.tick(dormantAfter)
+		l.c.tick(tries.DormantAfter)
 		l.expect("between the runs", "none")
 		l.c.tick(4 * time.Minute)
 	}
-	l.c.tick(rememberFor)
+	l.c.tick(tries.RememberFor)
 	l.b.Snapshot()
 	l.waits("p1", "rs")
 	l.expect("an hour later", "none")
-}
-
-func TestOnlySoManyOwnersAreRemembered(t *testing.T) {
-	l := newLab(t)
-	now := l.c.now()
-	for i := range maxDormant + 2 {
-		age := dormantAfter + time.Duration(maxDormant+2-i)*time.Millisecond
-		l.b.tryHistories[fmt.Sprint(i)] = &tryHistory{tries: 1, lastMissed: now.Add(-age)}
-	}
-	l.b.Snapshot()
-	if len(l.b.tryHistories) != maxDormant || l.b.tryHistories["0"] != nil || l.b.tryHistories["1"] != nil {
-		t.Errorf("%d are remembered, want %d, the newest", len(l.b.tryHistories), maxDormant)
-	}
 }
 
 // A workload that is deleted holds nobody up, and its name is known as long as it is remembered. If it comes back, all

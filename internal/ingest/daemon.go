@@ -33,7 +33,7 @@ func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if old := b.daemonSets[string(ds.UID)]; old == nil || old.Generation != ds.Generation {
-		b.allowTriesFor(ds)
+		b.tries.AllowFor(ds.Name, b.now())
 	}
 	b.daemonSets[string(ds.UID)] = ds
 	b.refreshDaemon(ds)
@@ -80,7 +80,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	defer b.mu.Unlock()
 	if ds := b.daemonSets[string(uid)]; ds != nil {
 		delete(b.daemonPods, cluster.OwnerKey(ds.Namespace, string(uid)))
-		b.allowTriesFor(ds)
+		b.tries.AllowFor(ds.Name, b.now())
 	}
 	delete(b.daemons, string(uid))
 	delete(b.daemonSets, string(uid))

@@ -139,7 +139,7 @@ func (b *Book) askDriftSoon(ref cluster.ClassRef) {
 			continue
 		}
 		d.askAgain = d.asking
-		if soon := later(now, d.last.Add(hastyDrift)); soon.Before(d.due) {
+		if soon := cluster.Later(now, d.last.Add(hastyDrift)); soon.Before(d.due) {
 			d.due = soon
 		}
 	}
@@ -148,13 +148,6 @@ func (b *Book) askDriftSoon(ref cluster.ClassRef) {
 	case b.driftStates.wake <- struct{}{}:
 	default:
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // dueDrifts lists the claims about which the cloud is to be asked, and marks them as being asked about.
@@ -269,7 +262,7 @@ func (b *Book) setDrift(d *driftState, reason string, err error) {
 	d.asking = false
 	switch {
 	case d.askAgain:
-		d.due = later(b.now(), d.last.Add(hastyDrift))
+		d.due = cluster.Later(b.now(), d.last.Add(hastyDrift))
 	case err != nil:
 		d.due = d.last.Add(retryDrift)
 	}

@@ -69,6 +69,7 @@ func (b *Book) startCountingEvictions() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.evictionsSince = b.now()
+	b.tries.Restart(b.evictionsSince)
 }
 
 // noteEviction remembers that a pod was evicted, if it was to save money. The pod itself may be gone by now. The lock
@@ -82,15 +83,11 @@ func (b *Book) noteEviction(c command.Evict, at time.Time) {
 
 // leavesToSaveMoney reports whether a node is taken away to save money. The lock is held.
 func (b *Book) leavesToSaveMoney(node string) bool {
-	n := b.nodes[node]
-	if n == nil {
+	c := b.claimOfNode(node)
+	if c == nil {
 		return false
 	}
-	e := b.claims[b.claimBy[n.node.ProviderID]]
-	if e == nil {
-		return false
-	}
-	reason := e.claim.Condition(cluster.DisruptionReason)
+	reason := c.Condition(cluster.DisruptionReason)
 	return reason.Status == cluster.True && reason.Reason == string(command.Underutilized)
 }
 

@@ -50,7 +50,7 @@ func (b *Book) restoreLaunchResults(old *poolEntry, p *cluster.Pool) {
 		if old.pool.Generation != p.Generation {
 			delete(b.recentLaunches, p.Name)
 			delete(b.launchBackoffs, p.Name) // the change may be the cure
-			b.allowTries()
+			b.allowTriesNow()
 		}
 		return
 	}

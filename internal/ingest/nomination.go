@@ -37,7 +37,7 @@ func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod)
 	n := nominee{unschedulable: told, isOurs: p.Nominated != "" && decode.IsOurNomination(pod)}
 	b.indexNominee(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
-	b.noteSchedulerMessage(p, told, message)
+	b.tries.NoteMessage(p, told, message, b.now())
 	b.notePendingSince(p, old)
 }
 

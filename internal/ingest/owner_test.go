@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // Whoever creates pods writes the UID of their owner.
@@ -97,10 +98,10 @@ func TestMadeForThatCannotBeRead(t *testing.T) {
 				l.b.Snapshot()
 			}
 			l.b.DeletePod(judgedPod("p1"))
-			l.c.tick(2 * rememberFor)
+			l.c.tick(2 * tries.RememberFor)
 			l.b.Snapshot()
-			if len(l.b.trackers) != 0 {
-				t.Errorf("%d claims are still followed", len(l.b.trackers))
+			if l.b.tries.HasTrackers() {
+				t.Error("a claim is still followed")
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	}
 	b.noteActivityOf(old, p)
 	b.noteNominationSeen(p)
-	b.notePodEnd(p, pod)
+	b.trackPodEnd(p, pod)
 	settled := b.settleWrites(command.KindPod, p.UID)
 	awaited := !same && b.trackPod(old, p)
 	switch {
@@ -71,7 +71,7 @@ func (b *Book) removePod(uid string) {
 	b.notePodVolumesMoved(old.UID)
 	b.dropPodVolumes(old.UID)
 	b.unindexNominee(old)
-	delete(b.schedulerMessages, old.UID)
+	b.tries.ForgetMessage(old.UID)
 	b.forgetNote("Pod", old.UID)
 	b.forgetNote("PodCost", old.UID)
 	b.spreadDefaults.forget(old.UID)

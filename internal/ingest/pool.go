@@ -178,7 +178,7 @@ func (b *Book) dropPool(name string) {
 	b.updateSold()
 	delete(b.launchBackoffs, name)
 	delete(b.recentLaunches, name)
-	maps.DeleteFunc(b.lostSlots, func(at slotKey, _ *lostSlot) bool { return at.pool == name })
+	b.slots.DropPool(name)
 	b.settleWrites(command.KindPool, name)
 	b.noteAndWake(changesRoom)
 }
@@ -217,7 +217,7 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 		}
 	}
 	p.RegistrationHealth = b.recentLaunches[p.Name].state()
-	p.LostSlots = b.lostSlotsNow(&p, now)
+	p.LostSlots = b.slots.Lost(&p, b.eachClaim, now)
 	p.Status.Resources = b.measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {
@@ -263,7 +263,7 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 	if known && changed {
 		b.forgetObserved(ref)
 		b.askDriftSoon(ref)
-		b.allowTries()
+		b.allowTriesNow()
 	}
 	b.wakeCatalogs() // a class that has become ready may have pools waiting for it
 	for name, e := range b.pools {

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // says is what kube-scheduler says of a pod that it finds no place for.
@@ -128,7 +128,7 @@ func TestTheSchedulersOwnWordsAreTheCauseWhereNothingElseIs(t *testing.T) {
 	l.c.tick(time.Minute)
 	l.expect("it has not looked at the second", "none")
 	l.waits("p2", "rs", says(message))
-	l.c.tick(messageSettled - time.Second)
+	l.c.tick(tries.MessageSettled - time.Second)
 	l.expect("it may be about to put it there", "none")
 	l.c.tick(time.Second)
 	b := l.expect("it has looked at both", "1 tries, 0 coming, standing [n1], RefusedByScheduler")
@@ -140,19 +140,6 @@ func TestTheSchedulersOwnWordsAreTheCauseWhereNothingElseIs(t *testing.T) {
 	l.expect("it has changed its mind", "1 tries, 0 coming, standing [], RefusedByScheduler")
 	l.c.tick(cluster.ProvenAfter)
 	l.expect("and it was right", "none")
-	if len(l.b.schedulerMessages) != 0 {
-		t.Errorf("words about pods that have a place or are gone are kept: %v", l.b.schedulerMessages)
-	}
-}
-
-func TestWordsOfOthersAreBounded(t *testing.T) {
-	l := newLab(t)
-	l.waits("p1", "rs", says(strings.Repeat("é\n", 100_000)))
-	got := l.b.schedulerMessages["p1"].text
-	if len(got) > longestMessage || !strings.HasSuffix(got, "...") || strings.Contains(got, "\n") ||
-		!strings.HasPrefix(got, "é é") {
-		t.Errorf("%d bytes are kept: %q", len(got), got)
-	}
 }
 
 // The kubelet's own pods may take a port on each new node, of which no plan can know.

@@ -1,4 +1,4 @@
-package ingest
+package tries
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // is there.
 func (ur *usageReview) followPods(t *claimTracker, c *cluster.Claim, n *cluster.Node,
 	outcome *ownerOutcome) (busy bool) {
-	outcome.lostPod = outcome.lostPod || ur.anyPodLeft(n, outcome) && ur.lacksPods(outcome.Owner)
+	outcome.lostPod = outcome.lostPod || ur.anyPodLeft(n, outcome) && ur.waiting.lacksPods(outcome.Owner)
 	outcome.seenPods = outcome.seenPods[:0]
 	runs, others := time.Time{}, false
 	if n != nil && !t.gone {
@@ -45,22 +45,22 @@ func (ur *usageReview) followPods(t *claimTracker, c *cluster.Claim, n *cluster.
 // anyPodLeft reports whether a pod of the owner that was on the node at the last look is there no more.
 func (ur *usageReview) anyPodLeft(n *cluster.Node, outcome *ownerOutcome) bool {
 	return slices.ContainsFunc(outcome.seenPods, func(uid string) bool {
-		p, there := ur.book.pods.get(uid)
+		p, there := ur.known.Pod(uid)
 		return !there || n == nil || p.Node != n.Name || !p.Deleting.IsZero()
 	})
 }
 
 // lacksPods reports whether the owner, or one that it controls, wants more pods than there are, or some of its pods
 // wait.
-func (ur *usageReview) lacksPods(owner string) bool {
-	if len(ur.waitingClasses[owner]) > 0 {
+func (w *waiting) lacksPods(owner string) bool {
+	if len(w.classes[owner]) > 0 {
 		return true
 	}
-	for uid, o := range ur.s.Owners {
+	for uid, o := range w.s.Owners {
 		if uid != owner && o.Workload != owner {
 			continue
 		}
-		if whole, known := ur.s.IsComplete(uid); known && !whole {
+		if whole, known := w.s.IsComplete(uid); known && !whole {
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func (ur *usageReview) lacksPods(owner string) bool {
 // seemsWell reports whether a pod of the owner has been running there for long enough to try more. For an owner whose
 // nodes seemed well and failed after all, nothing less than RanFor is enough.
 func (ur *usageReview) seemsWell(outcome *ownerOutcome) bool {
-	history := ur.book.tryHistories[outcome.Owner]
+	history := ur.tries.histories[outcome.Owner]
 	wary := history != nil && history.wary
 	return !wary && !outcome.runningSince.IsZero() && !ur.s.Now.Before(outcome.runningSince.Add(cluster.SeemsWellAfter))
 }
@@ -84,17 +84,17 @@ func (ur *usageReview) noteRunning(outcome *ownerOutcome, runs, until time.Time)
 	case runs.IsZero():
 		outcome.runningSince = time.Time{}
 		return
-	case outcome.runningSince.IsZero() && ur.book.evictionsSince.Add(cluster.ProvenAfter).After(now):
+	case outcome.runningSince.IsZero() && ur.tries.watchedSince.Add(cluster.ProvenAfter).After(now):
 		// we are new; it may have run for long
 		outcome.runningSince = runs
 	case outcome.runningSince.IsZero():
 		outcome.runningSince = now
 	}
 	if !until.Before(outcome.runningSince.Add(cluster.ProvenAfter)) {
-		ur.book.noteUsed(outcome)
+		ur.tries.noteUsed(outcome)
 		return
 	}
-	if history := ur.book.tryHistories[outcome.Owner]; history != nil && until.Equal(now) {
+	if history := ur.tries.histories[outcome.Owner]; history != nil && until.Equal(now) {
 		soon := outcome.runningSince.Add(cluster.SeemsWellAfter)
 		if history.wary || outcome.failed || !ur.ofLastTry(outcome) || !now.Before(soon) {
 			soon = outcome.runningSince.Add(cluster.ProvenAfter)
@@ -108,7 +108,7 @@ func (ur *usageReview) noteRunning(outcome *ownerOutcome, runs, until time.Time)
 // its pods got to. If that was long enough, then the node was of use, and shows that the cause may have gone: the owner
 // may try again. Else others could take each of its tries, and it would wait for ever.
 func (ur *usageReview) noteLent(outcome *ownerOutcome, others bool) {
-	history, now := ur.book.tryHistories[outcome.Owner], ur.s.Now
+	history, now := ur.tries.histories[outcome.Owner], ur.s.Now
 	if !others || outcome.done || history == nil {
 		outcome.lentSince = time.Time{}
 		return
@@ -134,13 +134,13 @@ func isEnded(t *claimTracker, c *cluster.Claim, n *cluster.Node) bool {
 
 // isLeaving reports whether the claim's node is on its way out, and notes since when. One that the cloud interrupts
 // works until its end.
-func (ur *usageReview) isLeaving(t *claimTracker, c *cluster.Claim, n *cluster.Node) bool {
+func isLeaving(t *claimTracker, c *cluster.Claim, n *cluster.Node, now time.Time) bool {
 	if !isEnded(t, c, n) && !c.IsInterrupted() {
 		t.leavingSince = time.Time{}
 		return false
 	}
 	if t.leavingSince.IsZero() {
-		t.leavingSince = ur.s.Now
+		t.leavingSince = now
 	}
 	return true
 }

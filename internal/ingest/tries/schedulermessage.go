@@ -1,4 +1,4 @@
-package ingest
+package tries
 
 import (
 	"strings"
@@ -8,16 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 const (
 	// longestMessage is how many bytes are kept of what others say about a pod.
 	longestMessage = 256
-	// messageSettled is for how long kube-scheduler must have had nothing else to say about the pods that wait for a
+	// MessageSettled is for how long kube-scheduler must have had nothing else to say about the pods that wait for a
 	// node that is open, until its words are taken for the reason why none is there. It looks at a pod again within ten
 	// seconds of a change of a node.
-	messageSettled = 30 * time.Second
+	MessageSettled = 30 * time.Second
 )
 
 // schedulerMessage is what kube-scheduler says of a pod that it finds no place for, and since when.
@@ -26,20 +25,23 @@ type schedulerMessage struct {
 	since time.Time
 }
 
-// noteSchedulerMessage notes what kube-scheduler says of a pod. It stands beside the pod: a count of nodes that differs
-// is no reason to plan. The lock is held.
-func (b *Book) noteSchedulerMessage(p *cluster.Pod, refused bool, message string) {
+// NoteMessage notes what kube-scheduler says of a pod. It stands beside the pod: a count of nodes that differs
+// is no reason to plan.
+func (tr *Tracker) NoteMessage(p *cluster.Pod, refused bool, message string, now time.Time) {
 	if !refused || message == "" || p.Node != "" {
-		delete(b.schedulerMessages, p.UID)
+		delete(tr.messages, p.UID)
 		return
 	}
 	message, _, _ = strings.Cut(message, " preemption: ") // what it finds about preemption repeats the rest
 	message = shortText(message)
-	if had, known := b.schedulerMessages[p.UID]; known && had.text == message {
+	if had, known := tr.messages[p.UID]; known && had.text == message {
 		return
 	}
-	b.schedulerMessages[p.UID] = schedulerMessage{text: message, since: b.now()}
+	tr.messages[p.UID] = schedulerMessage{text: message, since: now}
 }
+
+// ForgetMessage forgets what kube-scheduler said of a pod that is gone.
+func (tr *Tracker) ForgetMessage(pod string) { delete(tr.messages, pod) }
 
 // shortText is a text in one line, cut to a length that is safe to keep and to repeat.
 func shortText(text string) string {
@@ -53,21 +55,9 @@ func shortText(text string) string {
 	return unique.Make(strings.ToValidUTF8(text, "")).Value()
 }
 
-// notePodEnd remembers why a pod has to leave a node that was made for its owner, and who says so. The lock is held.
-func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
-	end := decode.PodEndCondition(pod)
-	if end == nil || p.Node == "" || len(b.trackers) == 0 {
-		return
-	}
-	n := b.nodes[p.Node]
-	if n == nil {
-		return
-	}
-	e := b.claims[b.claimBy[n.node.ProviderID]]
-	if e == nil {
-		return
-	}
-	t := b.trackers[e.claim.UID]
+// NotePodEnd remembers why a pod of the owner has to leave the claim's node, and who says so.
+func (tr *Tracker) NotePodEnd(claim, owner string, end *corev1.PodCondition, author string) {
+	t := tr.trackers[claim]
 	if t == nil {
 		return
 	}
@@ -76,10 +66,8 @@ func (b *Book) notePodEnd(p *cluster.Pod, pod *corev1.Pod) {
 		message += ": " + end.Message
 	}
 	for i := range t.owners {
-		if outcome := &t.owners[i]; outcome.Owner == b.workloadOf(p) {
-			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: decode.AuthorOf(pod.ManagedFields,
-				decode.WroteEnd),
-				Message: shortText(message)}
+		if outcome := &t.owners[i]; outcome.Owner == owner {
+			outcome.evictionCause = cluster.Cause{Kind: cluster.CauseEvicted, By: author, Message: shortText(message)}
 		}
 	}
 }
@@ -96,28 +84,28 @@ type schedulerMessages struct {
 }
 
 // addMessage adds what kube-scheduler says of a pod that waits.
-func (ur *usageReview) addMessage(p *cluster.Pod) {
-	of := ownerAndClass{ur.s.Workload(p), p.Class.Key}
-	h, v := ur.messages[of], ur.book.schedulerMessages[p.UID]
+func (w *waiting) addMessage(p *cluster.Pod, v schedulerMessage) {
+	of := ownerAndClass{w.s.Workload(p), p.Class.Key}
+	h := w.messages[of]
 	h.silent = h.silent || v.text == ""
 	h.oldest = cluster.Earlier(h.oldest, v.since)
 	if v.since.After(h.newest) {
 		h.text, h.newest = v.text, v.since
 	}
-	ur.messages[of] = h
+	w.messages[of] = h
 }
 
 // refusedByScheduler is what kube-scheduler says of the pods of an owner that wait for a node, if it has spoken of each
 // of them anew since the node opened and has had nothing else to say for a while; empty if not. Had it only been slow,
 // a pod would be there.
-func (ur *usageReview) refusedByScheduler(c *cluster.Claim, owner string) string {
+func (w *waiting) refusedByScheduler(c *cluster.Claim, owner string) string {
 	var newest schedulerMessages
 	for _, seat := range c.Seats {
-		h, waits := ur.messages[ownerAndClass{owner, seat.Class}]
+		h, waits := w.messages[ownerAndClass{owner, seat.Class}]
 		switch {
 		case !waits:
 		case h.silent || !h.oldest.After(c.Condition(cluster.Initialized).Since) ||
-			ur.s.Now.Before(h.newest.Add(messageSettled)):
+			w.s.Now.Before(h.newest.Add(MessageSettled)):
 			return ""
 		case h.newest.After(newest.newest):
 			newest = h

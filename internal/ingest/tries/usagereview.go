@@ -1,4 +1,4 @@
-package ingest
+package tries
 
 import (
 	"slices"
@@ -11,44 +11,65 @@ import (
 
 // usageReview is one look at all claim trackers.
 type usageReview struct {
-	book *Book
-	s    *cluster.Snapshot
-	// waitingClasses are the classes of pods that wait for a place, or will soon, by owner and key.
-	waitingClasses map[string]map[string]*cluster.PodClass
-	// pendingOwners are the owners of which pods have no node now.
-	pendingOwners map[string]bool
-	// messages is what kube-scheduler says of those pods.
-	messages map[ownerAndClass]schedulerMessages
-	results  map[string]*cluster.WorkloadTries
+	tries   *Tracker
+	known   Known
+	s       *cluster.Snapshot
+	waiting *waiting
+	results map[string]*cluster.WorkloadTries
 	// dormant are the owners with accounts that concern nobody now.
 	dormant []string
 }
 
-func (ur *usageReview) listWaiting() {
-	for _, p := range ur.s.Pending() {
-		ur.addWaiting(p)
-		ur.pendingOwners[ur.s.Workload(p)] = true
-		ur.addMessage(p)
+// Known is what a review asks of what is known beside the snapshot.
+type Known struct {
+	// Pod finds a pod by its UID as the watch has shown it: one that is being bound has no node yet.
+	Pod func(uid string) (*cluster.Pod, bool)
+	// Class finds a class by its key, of which there may be no pod any more; nil if it is forgotten.
+	Class func(key string) *cluster.PodClass
+	// AddAuthor adds to a cause who wrote what the node shows.
+	AddAuthor func(node string, cause *cluster.Cause)
+}
+
+// waiting are the pods that wait for a place.
+type waiting struct {
+	s *cluster.Snapshot
+	// classes are those of pods that wait for a place, or will soon, by owner and key.
+	classes map[string]map[string]*cluster.PodClass
+	// pending are the owners of which pods have no node now.
+	pending map[string]bool
+	// messages is what kube-scheduler says of those pods.
+	messages map[ownerAndClass]schedulerMessages
+}
+
+// waitingNow lists the pods that wait.
+func (tr *Tracker) waitingNow(s *cluster.Snapshot) *waiting {
+	w := &waiting{s: s, classes: make(map[string]map[string]*cluster.PodClass), pending: make(map[string]bool),
+		messages: make(map[ownerAndClass]schedulerMessages)}
+	for _, p := range s.Pending() {
+		w.add(p)
+		w.pending[s.Workload(p)] = true
+		w.addMessage(p, tr.messages[p.UID])
 	}
-	for _, n := range ur.s.Nodes {
-		c := ur.s.ClaimOf(n.Name) // none, if somebody has taken it away: nodes are made for the pods all the same
+	for _, n := range s.Nodes {
+		c := s.ClaimOf(n.Name) // none, if somebody has taken it away: nodes are made for the pods all the same
 		if n.Deleting.IsZero() && (c == nil || c.Deleting.IsZero() && c.Move == "" && !c.IsInterrupted()) {
 			continue
 		}
-		for _, p := range ur.s.PodsOn(n.Name) {
+		for _, p := range s.PodsOn(n.Name) {
 			if p.IsReschedulable() {
-				ur.addWaiting(p)
+				w.add(p)
 			}
 		}
 	}
+	return w
 }
 
-func (ur *usageReview) addWaiting(p *cluster.Pod) {
-	root := ur.s.Workload(p)
-	if ur.waitingClasses[root] == nil {
-		ur.waitingClasses[root] = make(map[string]*cluster.PodClass)
+func (w *waiting) add(p *cluster.Pod) {
+	root := w.s.Workload(p)
+	if w.classes[root] == nil {
+		w.classes[root] = make(map[string]*cluster.PodClass)
 	}
-	ur.waitingClasses[root][p.Class.Key] = p.Class
+	w.classes[root][p.Class.Key] = p.Class
 }
 
 // resultFor is what the look finds about an owner.
@@ -63,7 +84,7 @@ func (ur *usageReview) resultFor(owner string) *cluster.WorkloadTries {
 func (ur *usageReview) review(t *claimTracker) {
 	c, done := t.claim, !t.claim.MadeForUnread || t.gone
 	if !done {
-		ur.book.trackOwners(t, ur.ownersWaitingFor(c))
+		ur.tries.trackOwners(t, ur.ownersWaitingFor(c))
 	}
 	var n *cluster.Node
 	if !t.gone {
@@ -79,9 +100,9 @@ func (ur *usageReview) review(t *claimTracker) {
 	if !done {
 		return
 	}
-	delete(ur.book.trackers, t.claim.UID)
+	delete(ur.tries.trackers, t.claim.UID)
 	if !t.gone {
-		ur.book.settledClaims[t.claim.UID] = true
+		ur.tries.settled[t.claim.UID] = true
 	}
 }
 
@@ -89,12 +110,12 @@ func (ur *usageReview) review(t *claimTracker) {
 // does not say so in a way that can be read.
 func (ur *usageReview) ownersWaitingFor(c *cluster.Claim) []cluster.MadeFor {
 	var out []cluster.MadeFor
-	for owner, classes := range ur.waitingClasses {
+	for owner, classes := range ur.waiting.classes {
 		if !slices.ContainsFunc(c.Seats, func(seat cluster.Seat) bool { return classes[seat.Class] != nil }) {
 			continue
 		}
 		m := cluster.MadeFor{Owner: owner, Try: 1}
-		if history := ur.book.tryHistories[owner]; history != nil && c.Created.After(history.lastMade) {
+		if history := ur.tries.histories[owner]; history != nil && c.Created.After(history.lastMade) {
 			m.Try = history.tries + 1
 		}
 		out = append(out, m)
@@ -108,7 +129,7 @@ func (ur *usageReview) judgeOwner(t *claimTracker, c *cluster.Claim, n *cluster.
 	if outcome.done && !outcome.failed {
 		return
 	}
-	leaves := ur.isLeaving(t, c, n)
+	leaves := isLeaving(t, c, n, ur.s.Now)
 	busy := ur.followPods(t, c, n, outcome)
 	switch {
 	case outcome.done && !outcome.failed: // a pod has run there for long enough just now
@@ -125,27 +146,53 @@ func (ur *usageReview) judgeOwner(t *claimTracker, c *cluster.Claim, n *cluster.
 	}
 }
 
-// addToResult adds a claim that is there to what is known of an owner that it was made for.
-func (ur *usageReview) addToResult(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome, busy, leaves bool) {
-	sum := ur.resultFor(outcome.Owner)
+// use is what a claim that is there means for an owner that it was made for.
+type use uint8
+
+const (
+	noUse          use = iota // nothing new
+	useUnused                 // made in vain, and empty
+	useUnusedAgain            // made in vain, and the owner's pods have come to it again
+	useUnproven               // the owner's pods are there, for too short a time to tell
+	useComing                 // the owner's pods may still come, or have come just now
+)
+
+// useOf tells what a claim means for an owner.
+func (ur *usageReview) useOf(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome, busy, leaves bool) use {
 	switch visited := len(outcome.seenPods) > 0; {
 	case outcome.failed && visited && leaves: // its pods go to others, or it never goes
 	case outcome.failed && visited:
+		return useUnusedAgain
+	case outcome.failed && !busy:
+		return useUnused
+	case outcome.done:
+	case visited && (leaves || ur.seemsWell(outcome)): // nothing new is to be expected of it soon
+		return useUnproven
+	case visited && watchedLong(c, ur.s.Now):
+	case visited || !busy && ur.mayServe(c, n, outcome.Owner):
+		return useComing
+	}
+	return noUse
+}
+
+// addToResult adds a claim that is there to what is known of an owner that it was made for.
+func (ur *usageReview) addToResult(c *cluster.Claim, n *cluster.Node, outcome *ownerOutcome, busy, leaves bool) {
+	sum := ur.resultFor(outcome.Owner)
+	switch ur.useOf(c, n, outcome, busy, leaves) {
+	case useUnusedAgain:
 		sum.UnusedWithPods++
 		// the retained node takes them again: what kept them away has gone
 		sum.RunsAgain = sum.RunsAgain || ur.seemsWell(outcome)
-	case outcome.failed && !busy:
+	case useUnused:
 		sum.UnusedClaims = append(sum.UnusedClaims, c.Name)
 		sum.Price += c.Price
 		if c.Deleting.IsZero() && n != nil && n.Deleting.IsZero() && ur.stillShowsCause(c, n, outcome) {
 			sum.Retained = c.Name
 		}
-	case outcome.done:
-	case visited && (leaves || ur.seemsWell(outcome)): // nothing new is to be expected of it soon
+	case useUnproven:
 		sum.Unproven++
 		sum.RunsAgain = sum.RunsAgain || !leaves && ur.seemsWell(outcome) && ur.ofLastTry(outcome)
-	case visited && watchedLong(c, ur.s.Now):
-	case visited || !busy && ur.mayServe(c, n, outcome.Owner):
+	case useComing:
 		sum.ComingClaims++
 	}
 }
@@ -153,12 +200,12 @@ func (ur *usageReview) addToResult(c *cluster.Claim, n *cluster.Node, outcome *o
 // watchedLong reports whether the node has been up for so long that no more is to be learned by waiting for pods that
 // have come to it: one that can't start (its image is missing) must not hold up the others of its owner.
 func watchedLong(c *cluster.Claim, now time.Time) bool {
-	return c.Is(cluster.Initialized) && !now.Before(c.Condition(cluster.Initialized).Since.Add(trackFor))
+	return c.Is(cluster.Initialized) && !now.Before(c.Condition(cluster.Initialized).Since.Add(TrackFor))
 }
 
 // ofLastTry reports whether the node was made after the last failure of the owner, or with it.
 func (ur *usageReview) ofLastTry(outcome *ownerOutcome) bool {
-	history := ur.book.tryHistories[outcome.Owner]
+	history := ur.tries.histories[outcome.Owner]
 	return history != nil && outcome.Try >= history.tries
 }
 
@@ -166,11 +213,11 @@ func (ur *usageReview) ofLastTry(outcome *ownerOutcome) bool {
 // nobody waits, or one that waits has a seat there or would be let in. If none of this holds, then nothing is learned
 // by waiting for it.
 func (ur *usageReview) mayServe(c *cluster.Claim, n *cluster.Node, owner string) bool {
-	if n == nil || !c.Is(cluster.Initialized) || len(ur.waitingClasses[owner]) == 0 ||
+	if n == nil || !c.Is(cluster.Initialized) || len(ur.waiting.classes[owner]) == 0 ||
 		len(ur.missedClasses(c, owner)) > 0 {
 		return true
 	}
-	for _, class := range ur.waitingClasses[owner] {
+	for _, class := range ur.waiting.classes[owner] {
 		if _, refuses := ur.s.RefusalCause(c, n, class); !refuses {
 			return true
 		}
@@ -198,31 +245,31 @@ func (ur *usageReview) judgeLeaving(c *cluster.Claim, n *cluster.Node, outcome *
 	case chosenByUs(c) && outcome.lostPod:
 		cause = evictionCauseOf(outcome)
 	}
-	byUs := chosenByUs(c) && cause.Kind == cluster.CauseDeleted && !ur.wouldEndSoon(c)
+	byUs := chosenByUs(c) && cause.Kind == cluster.CauseDeleted && !wouldEndSoon(ur.s, c)
 	switch classes := ur.missedClasses(c, outcome.Owner); {
-	case cause.Kind == cluster.CauseDeleted && !ur.wouldEndSoon(c) && (expired(c) || ur.endsWell(c, outcome, left)):
+	case cause.Kind == cluster.CauseDeleted && !wouldEndSoon(ur.s, c) && (expired(c) || ur.endsWell(c, outcome, left)):
 		outcome.done = true // nobody keeps pods away
 	case c.ProviderID == "" && !shortLived(c), byUs && len(outcome.seenPods) == 0:
 		outcome.done = true // it has cost nothing and the next one may do, or nobody needs it
 	case byUs: // whether its pods find another place will show
 	case len(classes) > 0:
 		ur.noteUnused(c, outcome, cause, classes)
-	case !ur.s.Now.Before(left.Add(missedFor)):
+	case !ur.s.Now.Before(left.Add(MissedFor)):
 		outcome.done = true
 	}
 }
 
 // wouldEndSoon reports whether what is made in place of the node would go in the same way: it lives too shortly, or
 // drifts again.
-func (ur *usageReview) wouldEndSoon(c *cluster.Claim) bool {
+func wouldEndSoon(s *cluster.Snapshot, c *cluster.Claim) bool {
 	drifted := c.Condition(cluster.DisruptionReason)
 	return shortLived(c) || drifted.Status == cluster.True && command.Reason(drifted.Reason) == command.Drifted &&
-		ur.s.HasDriftedAgain(c)
+		s.HasDriftedAgain(c)
 }
 
 // endsWell reports whether a node goes by the cloud's choice or ours, and its pods seemed well.
 func (ur *usageReview) endsWell(c *cluster.Claim, outcome *ownerOutcome, left time.Time) bool {
-	return ur.seemsWell(outcome) && (c.IsInterrupted() || chosenByUs(c) && ur.book.mayRemoveEarly(c, outcome, left))
+	return ur.seemsWell(outcome) && (c.IsInterrupted() || chosenByUs(c) && ur.tries.mayRemoveEarly(c, outcome, left))
 }
 
 // chosenByUs reports whether it was we who let the node go: for want of use, or because it is not what its pool asks
@@ -282,7 +329,7 @@ func (ur *usageReview) judgeUp(c *cluster.Claim, n *cluster.Node, outcome *owner
 			continue
 		}
 		if why, no := ur.s.RefusalCause(c, n, class); no && !(busy && why.IsTaken()) {
-			ur.book.addCauseAuthor(n.Name, &why)
+			ur.known.AddAuthor(n.Name, &why)
 			outcome.refusalCause, refused = why, append(refused, class)
 		}
 	}
@@ -290,10 +337,10 @@ func (ur *usageReview) judgeUp(c *cluster.Claim, n *cluster.Node, outcome *owner
 	switch {
 	case slices.ContainsFunc(refused, func(r *cluster.PodClass) bool { return slices.Contains(classes, r) }):
 		ur.noteUnused(c, outcome, outcome.refusalCause, refused)
-	case outcome.lostPod && !busy && len(classes) > 0 && ur.book.tryHistories[outcome.Owner] != nil:
+	case outcome.lostPod && !busy && len(classes) > 0 && ur.tries.histories[outcome.Owner] != nil:
 		ur.noteUnused(c, outcome, evictionCauseOf(outcome), classes)
-	case !busy && len(classes) > 0 && ur.refusedByScheduler(c, outcome.Owner) != "":
-		ur.noteUnused(c, outcome, cluster.Cause{Kind: cluster.CauseScheduler, Message: ur.refusedByScheduler(c,
+	case !busy && len(classes) > 0 && ur.waiting.refusedByScheduler(c, outcome.Owner) != "":
+		ur.noteUnused(c, outcome, cluster.Cause{Kind: cluster.CauseScheduler, Message: ur.waiting.refusedByScheduler(c,
 			outcome.Owner)}, classes)
 	case watchedLong(c, ur.s.Now) && len(classes) == 0:
 		outcome.done = true
@@ -309,23 +356,20 @@ func evictionCauseOf(outcome *ownerOutcome) cluster.Cause {
 
 // classOf finds a class by its key: one of which pods wait, or one that the book remembers.
 func (ur *usageReview) classOf(key, owner string) *cluster.PodClass {
-	if class := ur.waitingClasses[owner][key]; class != nil {
+	if class := ur.waiting.classes[owner][key]; class != nil {
 		return class
 	}
-	if r := ur.book.classes[key]; r != nil {
-		return r.class
-	}
-	return nil
+	return ur.known.Class(key)
 }
 
 // missedClasses are the classes for which the claim has seats and of which pods of the owner wait. Those of an owner
 // whose nodes have been in vain count as waiting for a while after that: who is evicted is made anew.
 func (ur *usageReview) missedClasses(c *cluster.Claim, owner string) []*cluster.PodClass {
-	history := ur.book.tryHistories[owner]
-	lately := history != nil && history.tries > 0 && ur.s.Now.Before(history.lastMissed.Add(missedFor))
+	history := ur.tries.histories[owner]
+	lately := history != nil && history.tries > 0 && ur.s.Now.Before(history.lastMissed.Add(MissedFor))
 	var out []*cluster.PodClass
 	for _, seat := range c.Seats {
-		class := ur.waitingClasses[owner][seat.Class]
+		class := ur.waiting.classes[owner][seat.Class]
 		if class == nil && lately {
 			class = ur.classOf(seat.Class, owner)
 		}
@@ -339,21 +383,21 @@ func (ur *usageReview) missedClasses(c *cluster.Claim, owner string) []*cluster.
 // noteUnused notes that a claim was made in vain.
 func (ur *usageReview) noteUnused(c *cluster.Claim, outcome *ownerOutcome, cause cluster.Cause,
 	classes []*cluster.PodClass) {
-	b := ur.book
+	tr := ur.tries
 	outcome.done, outcome.failed = true, true
-	history := b.tryHistories[outcome.Owner]
+	history := tr.histories[outcome.Owner]
 	if history == nil {
 		history = &tryHistory{lastMissed: ur.s.Now}
-		b.tryHistories[outcome.Owner] = history
+		tr.histories[outcome.Owner] = history
 	}
 	if history.tries == 0 {
 		history.since = ur.s.Now
 	}
 	// the nodes that followed were made because it seemed well
-	history.seemedWell = history.seemedWell || !b.removedEarly[outcome.Owner].IsZero()
+	history.seemedWell = history.seemedWell || !tr.removedEarly[outcome.Owner].IsZero()
 	history.tries, history.lastFailed, history.wary, history.dormant = max(history.tries, outcome.Try), ur.s.Now,
 		history.wary || history.seemedWell, false
-	if len(ur.waitingClasses[outcome.Owner]) > 0 {
+	if len(ur.waiting.classes[outcome.Owner]) > 0 {
 		history.lastMissed = ur.s.Now
 	}
 	if c.Created.After(history.lastMade) {

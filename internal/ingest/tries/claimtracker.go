@@ -1,34 +1,50 @@
-package ingest
+package tries
 
 import (
 	"slices"
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
 const (
-	// missedFor is for how long after a node has left its end may be held against it: pods that are evicted are made
+	// MissedFor is for how long after a node has left its end may be held against it: pods that are evicted are made
 	// anew and looked at by kube-scheduler in that time.
-	missedFor = 2 * time.Minute
-	// trackFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
-	trackFor = 10 * time.Minute
-	// dormantAfter is how long the tries are told while no pod of the owner waits and nothing is tried. It is no
+	MissedFor = 2 * time.Minute
+	// TrackFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
+	TrackFor = 10 * time.Minute
+	// DormantAfter is how long the tries are told while no pod of the owner waits and nothing is tried. It is no
 	// shorter than the longest time between two tries. rememberFor is how long the count goes on if pods come again:
 	// those of a CronJob come and go. maxDormant is how many such owners are remembered.
-	dormantAfter = 5 * time.Minute
-	rememberFor  = time.Hour
+	DormantAfter = 5 * time.Minute
+	RememberFor  = time.Hour
 	maxDormant   = 1000
 	// causesKept is how many different causes are remembered of an owner.
 	causesKept = 4
 	// maxSeenPods is how many of an owner's pods on a node are followed.
 	maxSeenPods = 4
-	// retryAllowedEvery is how long after a try the next may be made at the earliest because something has changed.
-	retryAllowedEvery = 30 * time.Second
+	// RetryAllowedEvery is how long after a try the next may be made at the earliest because something has changed.
+	RetryAllowedEvery = 30 * time.Second
 )
+
+// Tracker follows claims until it is known whether they were made in vain, and remembers for whom they were.
+type Tracker struct {
+	// watchedSince is since when claims are watched: what was before is known to nobody.
+	watchedSince time.Time
+	trackers     map[string]*claimTracker    // by claim UID
+	messages     map[string]schedulerMessage // kube-scheduler's words about pods without a place, by UID
+	settled      map[string]bool             // claims whose use is decided, by UID
+	histories    map[string]*tryHistory      // by the UID of the owner at the root
+	removedEarly map[string]time.Time        // see mayRemoveEarly, by the same
+}
+
+// newTries follows no claim yet.
+func New(since time.Time) Tracker {
+	return Tracker{watchedSince: since, trackers: make(map[string]*claimTracker),
+		messages: make(map[string]schedulerMessage), settled: make(map[string]bool),
+		histories: make(map[string]*tryHistory), removedEarly: make(map[string]time.Time)}
+}
 
 // claimTracker follows a claim until it is known whether it was made in vain, for each owner that it was made for.
 type claimTracker struct {
@@ -80,26 +96,26 @@ type tryHistory struct {
 	dormant bool
 }
 
-// trackClaim begins to follow a claim that is new, or goes on with what it looks like now. The lock is held.
-func (b *Book) trackClaim(c *cluster.Claim) {
+// TrackClaim begins to follow a claim that is new, or goes on with what it looks like now.
+func (tr *Tracker) TrackClaim(c *cluster.Claim) {
 	if len(c.MadeFor) == 0 && !c.MadeForUnread {
 		return
 	}
-	if t := b.trackers[c.UID]; t != nil {
+	if t := tr.trackers[c.UID]; t != nil {
 		t.claim = c
-		b.trackOwners(t, c.MadeFor)
+		tr.trackOwners(t, c.MadeFor)
 		return
 	}
-	if b.settledClaims[c.UID] {
+	if tr.settled[c.UID] {
 		return
 	}
 	t := &claimTracker{claim: c}
-	b.trackOwners(t, c.MadeFor)
-	b.trackers[c.UID] = t
+	tr.trackOwners(t, c.MadeFor)
+	tr.trackers[c.UID] = t
 }
 
-// trackOwners follows a claim for those owners, too. The lock is held.
-func (b *Book) trackOwners(t *claimTracker, list []cluster.MadeFor) {
+// trackOwners follows a claim for those owners, too.
+func (tr *Tracker) trackOwners(t *claimTracker, list []cluster.MadeFor) {
 	c := t.claim
 	if len(t.owners) > 0 && len(t.owners) >= len(list) && !c.MadeForUnread {
 		return // as mostly: they do not change
@@ -112,8 +128,8 @@ func (b *Book) trackOwners(t *claimTracker, list []cluster.MadeFor) {
 		if known[m.Owner] {
 			continue
 		}
-		t.owners = append(t.owners, ownerOutcome{MadeFor: m, done: b.assumedUsed(c, m)})
-		if history := b.tryHistories[m.Owner]; history != nil && m.Try > history.tries &&
+		t.owners = append(t.owners, ownerOutcome{MadeFor: m, done: tr.assumedUsed(c, m)})
+		if history := tr.histories[m.Owner]; history != nil && m.Try > history.tries &&
 			c.Created.After(history.lastMade) {
 			history.lastMade = c.Created // a try counts from its beginning, also if others take the room
 		}
@@ -121,74 +137,62 @@ func (b *Book) trackOwners(t *claimTracker, list []cluster.MadeFor) {
 }
 
 // assumedUsed reports whether a claim from before our start is taken to have been of use: what ran there before is
-// known to nobody, and its first try is long over. The lock is held.
-func (b *Book) assumedUsed(c *cluster.Claim, m cluster.MadeFor) bool {
+// known to nobody, and its first try is long over.
+func (tr *Tracker) assumedUsed(c *cluster.Claim, m cluster.MadeFor) bool {
 	open := c.Condition(cluster.Initialized)
-	return m.Try == 1 && open.Status == cluster.True && open.Since.Before(b.evictionsSince.Add(-trackFor)) &&
+	return m.Try == 1 && open.Status == cluster.True && open.Since.Before(tr.watchedSince.Add(-TrackFor)) &&
 		!c.SavedPodEvent.IsZero()
 }
 
-// endTracking notes that a claim is gone. The lock is held.
-func (b *Book) endTracking(c *cluster.Claim) {
-	delete(b.settledClaims, c.UID)
-	if t := b.trackers[c.UID]; t != nil {
+// EndTracking notes that a claim is gone.
+func (tr *Tracker) EndTracking(c *cluster.Claim, now time.Time) {
+	delete(tr.settled, c.UID)
+	if t := tr.trackers[c.UID]; t != nil {
 		t.gone = true
 		if t.leavingSince.IsZero() {
-			t.leavingSince = b.now()
+			t.leavingSince = now
 		}
 	}
 }
 
-// trackPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports
-// whether somebody waits for the news. The lock is held.
-func (b *Book) trackPod(old, p *cluster.Pod) bool {
-	if p.Daemon || p.Mirror || p.Node == "" || len(b.trackers) == 0 {
-		return false
-	}
-	if p.Phase == "Succeeded" {
-		if n := b.nodes[p.Node]; n != nil {
-			if e := b.claims[b.claimBy[n.node.ProviderID]]; e != nil {
-				b.notePodFinished(e.claim.UID, b.workloadOf(p))
-			}
-		}
-	}
-	return len(b.tryHistories) > 0 && b.tryHistories[b.workloadOf(p)] != nil && (old == nil || old.Phase != p.Phase)
+// Restart notes that claims are watched from now on: a replica may stand by for days before it leads.
+func (tr *Tracker) Restart(now time.Time) { tr.watchedSince = now }
+
+// HasTrackers reports whether any claim is followed.
+func (tr *Tracker) HasTrackers() bool { return len(tr.trackers) > 0 }
+
+// Concerns reports whether nodes were made in vain for the owner of a pod.
+func (tr *Tracker) Concerns(workloadOf func(*cluster.Pod) string, p *cluster.Pod) bool {
+	return len(tr.histories) > 0 && tr.histories[workloadOf(p)] != nil
 }
 
-func (b *Book) notePodFinished(claim, owner string) {
-	if t := b.trackers[claim]; t != nil {
+// NotePodFinished notes that a pod of the owner has run to its end on the claim's node.
+func (tr *Tracker) NotePodFinished(claim, owner string) {
+	if t := tr.trackers[claim]; t != nil {
 		for i := range t.owners {
 			if outcome := &t.owners[i]; outcome.Owner == owner && !outcome.done {
-				b.noteUsed(outcome)
+				tr.noteUsed(outcome)
 			}
 		}
 	}
 }
 
-// workloadOf is Snapshot.Root of a pod.
-func (b *Book) workloadOf(p *cluster.Pod) string {
-	return (&cluster.Snapshot{Owners: b.owners.current}).Workload(p)
-}
-
-// allowTries lets the next tries be made at once: something has changed that may be the cure. The lock is held.
-func (b *Book) allowTries() {
-	for _, history := range b.tryHistories {
-		history.retryAllowed = b.now()
-	}
-	for _, l := range b.lostSlots {
-		l.retryAllowed = b.now()
+// Allow lets the next tries be made at once: something has changed that may be the cure.
+func (tr *Tracker) Allow(now time.Time) {
+	for _, history := range tr.histories {
+		history.retryAllowed = now
 	}
 }
 
-// allowTriesFor does so for the owners with whose failures the DaemonSet can have to do: its pods take room and ports
+// AllowFor does so for the owners with whose failures the DaemonSet can have to do: its pods take room and ports
 // of a node, preempt others or hold up kube-scheduler, or they wrote what keeps the pods away. Each DaemonSet that
-// changes must not end everybody's backoff. The lock is held.
-func (b *Book) allowTriesFor(ds *appsv1.DaemonSet) {
-	for _, history := range b.tryHistories {
+// changes must not end everybody's backoff.
+func (tr *Tracker) AllowFor(daemonSet string, now time.Time) {
+	for _, history := range tr.histories {
 		if slices.ContainsFunc(history.failures, func(f cluster.UnusedNode) bool {
-			return mayConcern(ds.Name, &f.Cause)
+			return mayConcern(daemonSet, &f.Cause)
 		}) {
-			history.retryAllowed = b.now()
+			history.retryAllowed = now
 		}
 	}
 }
@@ -203,42 +207,40 @@ func mayConcern(name string, c *cluster.Cause) bool {
 	return c.By != "" && name != "" && (strings.Contains(c.By, name) || strings.Contains(name, c.By))
 }
 
-// noteUsed notes that a node has been of use to an owner. The lock is held.
-func (b *Book) noteUsed(outcome *ownerOutcome) {
+// noteUsed notes that a node has been of use to an owner.
+func (tr *Tracker) noteUsed(outcome *ownerOutcome) {
 	outcome.done, outcome.failed = true, false
-	delete(b.removedEarly, outcome.Owner)
-	if history := b.tryHistories[outcome.Owner]; history != nil && outcome.Try >= history.tries {
+	delete(tr.removedEarly, outcome.Owner)
+	if history := tr.histories[outcome.Owner]; history != nil && outcome.Try >= history.tries {
 		history.tries, history.seemedWell, history.wary = 0, false, false
 	}
 }
 
-// triesNow looks at every claim that is followed and says whose nodes were made in vain. The lock is held.
-func (b *Book) triesNow(s *cluster.Snapshot) map[string]*cluster.WorkloadTries {
-	if len(b.trackers) == 0 && len(b.tryHistories) == 0 {
+// Review looks at every claim that is followed and says whose nodes were made in vain.
+func (tr *Tracker) Review(s *cluster.Snapshot, known Known) map[string]*cluster.WorkloadTries {
+	if len(tr.trackers) == 0 && len(tr.histories) == 0 {
 		return nil
 	}
-	review := &usageReview{book: b, s: s, waitingClasses: make(map[string]map[string]*cluster.PodClass),
-		pendingOwners: make(map[string]bool),
-		messages:      make(map[ownerAndClass]schedulerMessages), results: make(map[string]*cluster.WorkloadTries)}
-	review.listWaiting()
-	for _, t := range b.trackersInOrder() {
+	review := &usageReview{tries: tr, known: known, s: s, waiting: tr.waitingNow(s),
+		results: make(map[string]*cluster.WorkloadTries)}
+	for _, t := range tr.trackersInOrder() {
 		review.review(t)
 	}
-	out := make(map[string]*cluster.WorkloadTries, len(b.tryHistories))
-	for owner, history := range b.tryHistories {
+	out := make(map[string]*cluster.WorkloadTries, len(tr.histories))
+	for owner, history := range tr.histories {
 		if sum := review.complete(owner, history); sum != nil {
 			out[owner] = sum
 		}
 	}
-	review.markGone(out)
+	review.waiting.markGone(out)
 	review.forgetOldest()
 	return out
 }
 
 // trackersInOrder lists the claim trackers by claim, the oldest first.
-func (b *Book) trackersInOrder() []*claimTracker {
-	out := make([]*claimTracker, 0, len(b.trackers))
-	for _, t := range b.trackers {
+func (tr *Tracker) trackersInOrder() []*claimTracker {
+	out := make([]*claimTracker, 0, len(tr.trackers))
+	for _, t := range tr.trackers {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(x, y *claimTracker) int {

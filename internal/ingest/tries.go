@@ -1,0 +1,94 @@
+package ingest
+
+import (
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// trackPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports
+// whether somebody waits for the news. The lock is held.
+func (b *Book) trackPod(old, p *cluster.Pod) bool {
+	if p.Daemon || p.Mirror || p.Node == "" || !b.tries.HasTrackers() {
+		return false
+	}
+	if p.Phase == "Succeeded" {
+		if c := b.claimOfNode(p.Node); c != nil {
+			b.tries.NotePodFinished(c.UID, b.workloadOf(p))
+		}
+	}
+	return (old == nil || old.Phase != p.Phase) && b.tries.Concerns(b.workloadOf, p)
+}
+
+// trackPodEnd notes why a pod has to leave its node, if it has to. The lock is held.
+func (b *Book) trackPodEnd(p *cluster.Pod, pod *corev1.Pod) {
+	end := decode.PodEndCondition(pod)
+	if end == nil || p.Node == "" || !b.tries.HasTrackers() {
+		return
+	}
+	if c := b.claimOfNode(p.Node); c != nil {
+		b.tries.NotePodEnd(c.UID, b.workloadOf(p), end, decode.AuthorOf(pod.ManagedFields, decode.WroteEnd))
+	}
+}
+
+// workloadOf is Snapshot.Workload of a pod.
+func (b *Book) workloadOf(p *cluster.Pod) string {
+	return (&cluster.Snapshot{Owners: b.owners.current}).Workload(p)
+}
+
+// allowTriesNow lets the next tries be made at once: something has changed that may be the cure. The lock is held.
+func (b *Book) allowTriesNow() {
+	b.tries.Allow(b.now())
+	b.slots.Allow(b.now())
+}
+
+// slotEnd is what is known about the end of a claim that fills a slot. The lock is held.
+func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
+	if c.Slot.Try == 0 {
+		return tries.SlotEnd{}
+	}
+	_, gone := b.instancesGone[c.UID]
+	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: gone, Refused: b.launchRefused(c)}
+}
+
+// knownClass finds a class by its key, nil if it is forgotten. The lock is held.
+func (b *Book) knownClass(key string) *cluster.PodClass {
+	if r := b.classes[key]; r != nil {
+		return r.class
+	}
+	return nil
+}
+
+// eachClaim yields the claims in no order. The lock is held.
+func (b *Book) eachClaim(yield func(*cluster.Claim) bool) {
+	for _, e := range b.claims {
+		if !yield(e.claim) {
+			return
+		}
+	}
+}
+
+// claimOfNode is the claim whose machine a node runs on; nil if it is not known. The lock is held.
+func (b *Book) claimOfNode(node string) *cluster.Claim {
+	if n := b.nodes[node]; n != nil {
+		return b.claims[b.claimBy[n.node.ProviderID]].value()
+	}
+	return nil
+}
+
+// launchRefused reports whether the cloud has not launched an instance for the claim. When it is asked again is not a
+// matter of slots.
+func (b *Book) launchRefused(c *cluster.Claim) bool {
+	_, refused := b.refusedLaunches[c.UID]
+	return refused || c.Condition(cluster.Launched).Status == cluster.False
+}
+
+// nodeOf is the node of a claim, if it is known.
+func (b *Book) nodeOf(c *cluster.Claim) *cluster.Node {
+	if e := b.nodes[b.nodeBy[c.ProviderID]]; e != nil {
+		return e.node
+	}
+	return nil
+}
