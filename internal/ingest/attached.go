@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 // attachedVolume is a volume that Kubernetes attaches to a node, or has attached.
@@ -97,7 +99,7 @@ func (b *Book) diskName(a attachedVolume) string {
 		return a.disk
 	}
 	if pv := b.volumes[a.pv]; pv != nil {
-		if driver, handle := diskOf(pv); driver != "" {
+		if driver, handle := decode.DiskOf(pv); driver != "" {
 			return driver + "/" + handle
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/ingest/tries"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -38,28 +39,16 @@ type Book struct {
 	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
 	otherObjects   otherObjects
 
-	names *resource.Names
-	// nodes, claims and catalogs are to be measured again: a resource has got a number
-	measureDue      bool
-	outOfDimensions bool                     // somebody found no dimension left
-	unusedSince     [resource.Size]time.Time // since when nobody counts by a dimension, while there is one too few
-	resourceSupply  resourceSupply
-	keptBytes       int // about how many bytes pod keys, classes, rules and labels take
+	specs podspec.Specs
 
-	keyWriter  podKeyWriter
-	specsByKey map[string]*classSpec // by the bytes of the pod key
-	classes    map[string]*classSpec // by the key of the class
-	rules      map[string]*cluster.Rule
-	labelSets  map[string]cluster.Labels            // labels of pods, by their bytes
-	podLimits  map[resource.Vector]*resource.Vector // limits of pods
 	// Pods with volumes, by UID; which of them use a claim; and the specs of those that have volumes or default
 	// constraints.
 	volumesOfPods  map[string]*podVolumes
 	claimUsers     map[string]map[string]bool
 	unboundPods    map[string]bool // pods with a claim that is not bound
 	stalePods      map[string]bool // pods whose volumes the next snapshot looks at again
-	derivedSpecs   map[derivedKey]*classSpec
-	spreadDefaults *defaultSpread   // nil without default constraints
+	spreadDefaults *defaultSpread  // nil without default constraints
+	daemonBytes    int
 	collectAt      collectThreshold // how much may be remembered before what is unused is dropped
 
 	pods               *orderedMap[*cluster.Pod] // by UID
@@ -94,7 +83,6 @@ type Book struct {
 	madeBy         map[*storagev1.StorageClass]volumeChoices // where they make volumes, as it is asked for
 	csiLimits      map[string]map[string]int32               // by node and driver
 	typeLimits     map[string]map[string]int32               // by instance type and driver
-	limited        map[string]bool                           // drivers of which some limit has been heard
 	attachments    map[string]attachedVolume
 	attached       map[string][]string // by node; nil if it is to be made anew
 
@@ -137,23 +125,21 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		now: now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool), otherObjects: newOtherObjects(),
+		specs: podspec.New(),
+		now:   now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool), otherObjects: newOtherObjects(),
 		changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
-		catalogWake: make(chan struct{}, 1),
-		names:       &resource.Names{}, resourceSupply: newResourceSupply(), specsByKey: make(map[string]*classSpec),
-		classes: make(map[string]*classSpec),
-		rules:   make(map[string]*cluster.Rule), labelSets: make(map[string]cluster.Labels),
-		podLimits: make(map[resource.Vector]*resource.Vector), pods: newOrderedMap[*cluster.Pod](),
+		catalogWake:   make(chan struct{}, 1),
+		pods:          newOrderedMap[*cluster.Pod](),
 		volumesOfPods: make(map[string]*podVolumes), unboundPods: make(map[string]bool),
 		stalePods: make(map[string]bool), claimUsers: make(map[string]map[string]bool),
-		derivedSpecs: make(map[derivedKey]*classSpec),
-		namespaces:   newSharedMap[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
+		namespaces: newSharedMap[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
 		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume),
 		volumesOf:     make(map[string]map[string]*corev1.PersistentVolume),
 		sortedVolumes: make(map[string][]string), madeBy: make(map[*storagev1.StorageClass]volumeChoices),
 		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
-		typeLimits: make(map[string]map[string]int32), limited: make(map[string]bool),
-		nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry), pools: make(map[string]*poolEntry),
+		typeLimits: make(map[string]map[string]int32),
+		nodes:      make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
+		pools:   make(map[string]*poolEntry),
 		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet),
 		daemonPods:  make(map[string]daemonPod),
 		podDefaults: newPodDefaults(), owners: newSharedMap[cluster.Owner](),
@@ -211,7 +197,8 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	left := b.quarantineNow(now)
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, DemandRev: b.revs.demand, SupplyRev: b.revs.supply, RoomRev: b.revs.room,
-		DisruptionRev: b.revs.disruption, Names: b.names.Clone(), PlannedAt: b.lastPlanned, LastBound: b.lastBound,
+		DisruptionRev: b.revs.disruption, Names: b.specs.Dims.Names.Clone(), PlannedAt: b.lastPlanned,
+		LastBound:         b.lastBound,
 		SchedulerActivity: b.schedulerActivity,
 		Pods:              b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
 		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(), Inventory: b.inventoryNow(),
@@ -236,7 +223,8 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		s.InstancesGone[key] = true
 	}
 	s.Seal()
-	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.get, Class: b.knownClass, AddAuthor: b.addCauseAuthor})
+	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.get, Class: b.specs.KnownClass,
+		AddAuthor: b.addCauseAuthor})
 	s.RemovedEarly = b.tries.RemovedEarly(now)
 	return s
 }
@@ -318,19 +306,18 @@ func expectedClaim(c command.CreateClaim, now time.Time) *cluster.Claim {
 // remeasure converts resource lists anew after a resource has been named that nobody had asked for before. The lock
 // is held.
 func (b *Book) remeasure() {
-	if !b.measureDue {
+	if !b.specs.Dims.TakeMeasureDue() {
 		return
 	}
-	b.measureDue = false
 	b.noteChange(changesSupply)
 	for _, e := range b.nodes {
 		n := *e.node
-		n.Capacity, n.Allocatable = b.measure(e.capacity), b.allocatableOf(&n, e.allocatable)
+		n.Capacity, n.Allocatable = b.specs.Dims.Measure(e.capacity), b.allocatableOf(&n, e.allocatable)
 		e.node = &n
 	}
 	for _, e := range b.claims {
 		c := *e.claim
-		c.Capacity, c.Allocatable = b.measure(e.capacity), b.claimAllocatable(&c, e.allocatable)
+		c.Capacity, c.Allocatable = b.specs.Dims.Measure(e.capacity), b.claimAllocatable(&c, e.allocatable)
 		e.claim = &c
 	}
 	clear(b.numberedCatalogs)
@@ -349,5 +336,5 @@ func parseVersion(text string) uint64 {
 func (b *Book) Names() *resource.Names {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.names.Clone()
+	return b.specs.Dims.Names.Clone()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 const (
@@ -220,7 +221,7 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 		c.list, c.catalog, c.base = b.sharedList(types, c.list.latest()), nil, nil
 		b.dropUnusedLists()
 		b.readTypeLimits()
-		b.updateSold()
+		b.specs.Dims.SetSold(b.sold())
 		b.noteAndWake(changesRoom)
 	case c.err != before:
 		b.noteAndWake(changesRoom)
@@ -368,4 +369,46 @@ func (b *Book) catalogFor(list *typeList, class cluster.ClassRef) *cluster.Catal
 	}
 	b.numberedCatalogs[key] = b.numberedCatalogs[plain]
 	return b.numberedCatalogs[key]
+}
+
+// sold are the names of the resources that some type has.
+func (b *Book) sold() map[string]bool {
+	out := make(map[string]bool)
+	seen := make(map[*typeList]bool)
+	for _, c := range b.poolCatalogs {
+		if c.list == nil || seen[c.list] {
+			continue
+		}
+		seen[c.list] = true
+		for _, t := range c.list.types {
+			for name, q := range t.Capacity {
+				if q.Sign() > 0 {
+					out[string(name)] = true
+				}
+			}
+			for driver := range t.VolumeLimits {
+				out[resource.AttachPrefix+driver] = true
+			}
+		}
+	}
+	return out
+}
+
+// volumeLimits is what types can attach, by type and driver, and the drivers. Of two limits of a type the last one
+// stands, always the same.
+func (b *Book) volumeLimits() (limits map[string]map[string]int32, drivers []string) {
+	limits = make(map[string]map[string]int32)
+	for _, c := range valuesByKey(b.poolCatalogs) {
+		if c.list == nil {
+			continue
+		}
+		for _, t := range c.list.types {
+			if len(t.VolumeLimits) > 0 {
+				limits[t.Name] = t.VolumeLimits
+				drivers = slices.AppendSeq(drivers, maps.Keys(t.VolumeLimits))
+			}
+		}
+	}
+	slices.Sort(drivers)
+	return limits, slices.Compact(drivers)
 }

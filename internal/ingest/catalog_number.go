@@ -15,7 +15,8 @@ func (b *Book) numberCatalog(list *typeList, in []*cloudprovider.InstanceType) *
 	types := make([]cluster.Type, len(in))
 	for i, t := range in {
 		types[i] = cluster.Type{
-			Name: t.Name, Capacity: b.measure(t.Capacity), Allocatable: b.withAttachLimits(b.measure(t.Allocatable()),
+			Name: t.Name, Capacity: b.specs.Dims.Measure(t.Capacity),
+			Allocatable: b.specs.Dims.WithAttachLimits(b.specs.Dims.Measure(t.Allocatable()),
 				t.VolumeLimits),
 		}
 	}

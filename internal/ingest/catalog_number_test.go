@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -26,7 +27,7 @@ func wares(class string, types int, price float64) []*cloudprovider.InstanceType
 	for i := range types {
 		name := fmt.Sprintf("m%03d", i)
 		t := &cloudprovider.InstanceType{Name: name, Capacity: quantity("4"),
-			VolumeLimits: map[string]int32{ebsDriver: int32(20 + i%5)},
+			VolumeLimits: map[string]int32{decode.EbsDriver: int32(20 + i%5)},
 			Labels: map[string][]string{"class": {class}, cluster.InstanceTypeLabel: {name},
 				"tenancy": {"default", "dedicated"}}}
 		for k := range 20 {
@@ -107,7 +108,7 @@ func TestNewPricesShareTheRest(t *testing.T) {
 	if next.Index() != old.Index() || !sameList(next.Offerings[0].Common, old.Offerings[0].Common) {
 		t.Error("what has not changed is kept twice")
 	}
-	b.measureDue = true
+	b.specs.Dims.RemeasureAll()
 	if again := sold(b, "p0"); again == next || &again.Offerings[0] != &next.Offerings[0] ||
 		again.Index() != next.Index() {
 		t.Error("offerings are made anew although only the types are measured again")
@@ -270,7 +271,9 @@ func TestSnapshotsStayAsTheyAreWhileCatalogsChange(t *testing.T) {
 		}
 		b.refuseOfferings([]command.UnavailableOffering{{Type: "m00" + strconv.Itoa(round%5), Zone: "a",
 			CapacityType: "spot"}}, b.now())
-		b.measureDue = round%3 == 0
+		if round%3 == 0 {
+			b.specs.Dims.RemeasureAll()
+		}
 		s := b.Snapshot()
 		before := describe(s)
 		readers.Go(func() {

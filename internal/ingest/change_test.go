@@ -17,6 +17,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -362,12 +363,12 @@ func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	if p := find(); len(p.Class.Unsupported) != 1 {
 		t.Fatalf("there are %d kinds of resource, yet nobody is turned away: %v", extra+1, p.Class)
 	}
-	clock.tick(2 * reclaimAfter)
+	clock.tick(2 * podspec.ReclaimAfter)
 	b.DeletePod(odd("3", ""))
 	if p := find(); len(p.Class.Unsupported) != 1 {
 		t.Fatal("a number was given away at once")
 	}
-	clock.tick(reclaimAfter)
+	clock.tick(podspec.ReclaimAfter)
 	s := func() *cluster.Snapshot { find(); return b.Snapshot() }()
 	p := find()
 	dim, ok := s.Names.Lookup("example.com/late")
@@ -387,7 +388,7 @@ func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	}
 	b.DeletePod(odd("4", ""))
 	b.Snapshot()
-	clock.tick(reclaimAfter)
+	clock.tick(podspec.ReclaimAfter)
 	if limits := b.Snapshot().Pool("limited").Limits; limits.Broken != "" || !limits.Any() {
 		t.Errorf("the limit can be counted now: %+v", limits)
 	}
@@ -395,7 +396,7 @@ func TestNumbersOfUnusedResourcesAreGivenToOthers(t *testing.T) {
 	b.DeletePod(odd("5", ""))
 	b.SetPod(odd("again", "example.com/r3"))
 	b.Snapshot()
-	clock.tick(reclaimAfter)
+	clock.tick(podspec.ReclaimAfter)
 	s = b.Snapshot()
 	if _, ok := s.Names.Lookup("example.com/r3"); !ok {
 		t.Error("r3 has not come back")

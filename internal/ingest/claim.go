@@ -66,7 +66,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	}
 	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable,
 		requests: claim.Spec.Resources.Requests}
-	b.updateOffered(old.lists(), entry.lists())
+	b.specs.Dims.Offer(old.lists(), entry.lists())
 	b.claims[c.Name] = entry
 	if old != nil && old.claim.UID != c.UID {
 		b.tries.EndTracking(old.claim, b.now())
@@ -95,7 +95,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 		ProviderID: claim.Status.ProviderID, NodeName: claim.Status.NodeName,
 		Labels: cluster.LabelsOf(claim.Labels), Requirements: decode.RequirementsOf(claim.Spec.Requirements),
 		Taints: decode.TaintsOf(claim.Spec.Taints), StartupTaints: decode.TaintsOf(claim.Spec.StartupTaints),
-		Capacity:     b.measure(claim.Status.Capacity),
+		Capacity:     b.specs.Dims.Measure(claim.Status.Capacity),
 		Conditions:   decode.ConditionsOf(claim.Status.Conditions),
 		LastPodEvent: claim.Status.LastPodEventTime.Time, SavedPodEvent: claim.Status.LastPodEventTime.Time,
 		DoNotDisrupt: decode.KeepsNode(claim.Annotations),
@@ -115,10 +115,10 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 			c.Problems = append(c.Problems, decode.ProblemOf(problem))
 		}
 	}
-	c.Requests, _ = b.vector(requestsOf(claim.Spec.Resources.Requests), anyName)
+	c.Requests = b.specs.Dims.Number(claim.Spec.Resources.Requests)
 	c.Allocatable = b.claimAllocatable(c, claim.Status.Allocatable)
 	for dim := resource.Pods + 1; dim < resource.Size; dim++ {
-		if c.Requests[dim] > 0 && !b.names.Attaches(dim) {
+		if c.Requests[dim] > 0 && !b.specs.Dims.Names.Attaches(dim) {
 			c.AwaitedResources = append(c.AwaitedResources, dim)
 		}
 	}
@@ -206,7 +206,7 @@ func (b *Book) dropClaim(name string) {
 		if e.claim.Deleting.IsZero() {
 			b.claimLost = b.now()
 		}
-		b.updateOffered(e.lists(), nil)
+		b.specs.Dims.Offer(e.lists(), nil)
 		delete(b.claims, name)
 		b.unindexClaim(e.claim)
 		b.tries.EndTracking(e.claim, b.now())
@@ -223,12 +223,12 @@ func (b *Book) dropClaim(name string) {
 
 // claimAllocatable is what pods may use of a claim's node, with what its type can attach. The lock is held.
 func (b *Book) claimAllocatable(c *cluster.Claim, list corev1.ResourceList) resource.Vector {
-	v := b.measure(list)
+	v := b.specs.Dims.Measure(list)
 	if v.IsZero() {
 		return v // not launched yet
 	}
 	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
-	return b.withAttachLimits(v, b.typeLimits[kind])
+	return b.specs.Dims.WithAttachLimits(v, b.typeLimits[kind])
 }
 
 // claimChange says what it means that a claim looks like this now; changed is false if only its version differs.

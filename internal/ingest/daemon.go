@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
 // generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number
@@ -25,7 +26,7 @@ type daemonPod struct {
 	uid        string
 	created    time.Time
 	generation string
-	requests   []request
+	requests   []podspec.Request
 }
 
 // SetDaemon takes in a DaemonSet: what it will put on every node that it matches.
@@ -48,22 +49,15 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 		if ds := b.daemonSets[d.UID]; ds != nil {
 			over = decode.TooLongPart(&ds.ObjectMeta)
 		}
-		r := b.classes[d.Class.Key]
-		if r == nil && over == "" {
-			return false
-		}
 		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
-		var missing []string
-		if over == "" {
-			missing = slices.DeleteFunc(slices.Clone(r.uncounted), b.isOffered)
-		}
+		tooMany, missing := b.specs.Obstacles(d.Class.Key)
 		switch {
 		case over != "":
 			note.Reason, note.Message = tooLong, over
-		case len(r.tooMany) > 0:
-			note.Reason, note.Message = tooLong, strings.Join(r.tooMany, "; ")
+		case len(tooMany) > 0:
+			note.Reason, note.Message = tooLong, strings.Join(tooMany, "; ")
 		case len(missing) > 0:
-			note.Reason, note.Message = "NotOffered", "its pods ask for "+notOfferedMessage(missing)
+			note.Reason, note.Message = "NotOffered", "its pods ask for "+podspec.NotOfferedMessage(missing)
 		default:
 			b.forgetNote("DaemonSet", d.UID)
 			return false
@@ -95,13 +89,11 @@ func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
 	uid := string(ds.UID)
 	spec := b.podDefaults.apply(ds.Namespace, &ds.Spec.Template.Spec)
 	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
-	shape := b.specByPodKey(&meta, spec, &corev1.PodStatus{})
+	shape := b.specs.Of(&meta, spec, &corev1.PodStatus{})
 	if seen, ok := b.daemonPods[cluster.OwnerKey(ds.Namespace, uid)]; ok && seen.of(ds) {
-		real := *shape
-		real.requests, real.class = seen.requests, nil
-		shape = &real
+		shape = shape.WithRequests(seen.requests)
 	}
-	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.classOf(shape),
+	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.specs.Class(shape),
 		Labels: cluster.LabelsOf(ds.Spec.Template.Labels)}
 	if old := b.daemons[uid]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels,
 		d.Labels) {
@@ -124,12 +116,33 @@ func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
 	if known && have.uid != p.UID && !newer(p, &have) {
 		return
 	}
-	requests := b.specByPodKey(&pod.ObjectMeta, &pod.Spec, &pod.Status).requests
+	requests := b.specs.Of(&pod.ObjectMeta, &pod.Spec, &pod.Status).Requests
 	seen := daemonPod{uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
 	b.daemonPods[p.Owner] = seen
-	b.keptBytes += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
+	b.daemonBytes += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
 	if ds := b.daemonSets[strings.TrimPrefix(p.Owner, p.Namespace+"/")]; ds != nil && ds.Namespace == p.Namespace {
 		b.refreshDaemon(ds)
+	}
+}
+
+// daemonPodCost is nothing for a pod that is not known.
+func daemonPodCost(key string, p *daemonPod) int {
+	if p.uid == "" {
+		return 0
+	}
+	return podspec.EntryCost + len(key) + len(p.uid) + len(p.generation) + podspec.ValueCost*len(p.requests)
+}
+
+// dropDaemonPods forgets pods of DaemonSets that are not there. The lock is held.
+func (b *Book) dropDaemonPods() {
+	made := make(map[string]bool, len(b.daemonSets))
+	for uid, ds := range b.daemonSets {
+		made[cluster.OwnerKey(ds.Namespace, uid)] = true
+	}
+	maps.DeleteFunc(b.daemonPods, func(owner string, _ daemonPod) bool { return !made[owner] })
+	b.daemonBytes = 0
+	for key, p := range b.daemonPods {
+		b.daemonBytes += daemonPodCost(key, &p)
 	}
 }
 

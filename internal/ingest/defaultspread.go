@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -30,7 +31,7 @@ type defaultSpread struct {
 // podWithDefaults is a pod without constraints of its own: what its class is made from, to make it anew when Services
 // or its controller change.
 type podWithDefaults struct {
-	base       *classSpec // without the defaults, and without volumes
+	base       *podspec.Spec // without the defaults, and without volumes
 	namespace  string
 	controller controller
 }
@@ -187,9 +188,8 @@ func (b *Book) putController(c controller, s controllerSelector) {
 // selectorLabels reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock
 // is held.
 func (b *Book) selectorLabels(in *metav1.LabelSelector) require.Set {
-	r := &ruleReader{book: b}
-	s := r.labelSelector(in)
-	if s.MatchesNone || len(r.problems) > 0 {
+	s, problems := podspec.ReadSelector(in)
+	if s.MatchesNone || len(problems) > 0 {
 		return nil
 	}
 	return s.Labels
@@ -197,8 +197,8 @@ func (b *Book) selectorLabels(in *metav1.LabelSelector) require.Set {
 
 // specWithDefaults finds or makes the spec of a pod with the default constraints, its volumes left aside. The lock is
 // held.
-func (b *Book) specWithDefaults(p *cluster.Pod, pod *corev1.Pod) *classSpec {
-	base := b.specByPodKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)
+func (b *Book) specWithDefaults(p *cluster.Pod, pod *corev1.Pod) *podspec.Spec {
+	base := b.specs.Of(&pod.ObjectMeta, &pod.Spec, &pod.Status)
 	d := b.spreadDefaults
 	if d == nil {
 		return base
@@ -225,6 +225,15 @@ func (d *defaultSpread) forget(uid string) {
 	delete(d.pods, uid)
 	removeFromIndex(d.inNamespace, e.namespace, uid)
 	removeFromIndex(d.podsOf, e.controller, uid)
+}
+
+// markUsed marks the specs that pods will be made anew from; there may be no defaults at all.
+func (d *defaultSpread) markUsed(specs map[*podspec.Spec]bool) {
+	if d != nil {
+		for _, e := range d.pods {
+			specs[e.base] = true
+		}
+	}
 }
 
 func addToIndex[K comparable](index map[K]map[string]bool, key K, uid string) {
@@ -262,11 +271,11 @@ func (b *Book) refreshDefaultSpread(p *cluster.Pod) {
 		b.applyVolumes(p, v)
 		return
 	}
-	p.Class = b.classOf(base)
+	p.Class = b.specs.Class(base)
 }
 
 // specSpreadByDefault finds or makes the spec of a pod with the default constraints. The lock is held.
-func (b *Book) specSpreadByDefault(p *cluster.Pod, e *podWithDefaults) *classSpec {
+func (b *Book) specSpreadByDefault(p *cluster.Pod, e *podWithDefaults) *podspec.Spec {
 	labels := b.spreadDefaults.deduce(p, e.controller)
 	if len(labels) == 0 {
 		return e.base
@@ -274,20 +283,10 @@ func (b *Book) specSpreadByDefault(p *cluster.Pod, e *podWithDefaults) *classSpe
 	s := cluster.Selector{Labels: labels, Namespaces: []string{p.Namespace}}
 	text := new(strings.Builder)
 	text.WriteString("spread by default ")
-	selectorText(text, &s)
-	key := derivedKey{base: e.base, text: text.String()}
-	if r := b.derivedSpecs[key]; r != nil {
-		return r
-	}
-	reader := &ruleReader{book: b, rules: slices.Clone(e.base.rules), preferences: slices.Clone(e.base.preferences)}
-	for i := range b.spreadDefaults.constraints {
-		reader.spreadOver(&b.spreadDefaults.constraints[i], s)
-	}
-	reader.sortRules()
-	r := *e.base
-	r.class, r.rules, r.preferences = nil, reader.rules, reader.preferences
-	b.derivedSpecs[key] = &r
-	return &r
+	podspec.SelectorText(text, &s)
+	return b.specs.Derive(e.base, text.String(), func(r *podspec.Spec) {
+		b.specs.AddSpreads(r, b.spreadDefaults.constraints, s)
+	})
 }
 
 // deduce finds out by which labels the pods are counted that a pod is to be spread with; none if there is nothing, or

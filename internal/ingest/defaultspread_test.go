@@ -250,7 +250,7 @@ func TestServicesAndControllersReachPods(t *testing.T) {
 
 func TestDefaultsAndVolumes(t *testing.T) {
 	b := spreadingBook(t)
-	tell(t, b, storageClass("zonal", ebsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"),
+	tell(t, b, storageClass("zonal", decode.EbsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"),
 		claimOf("data", "zonal"))
 	pod := mounting("data")
 	pod.Labels = pairsOf("app", "web")
@@ -271,7 +271,7 @@ func TestDefaultsAndVolumes(t *testing.T) {
 	if class := onlyPod(b).Class; len(class.Unsupported) == 0 {
 		t.Error("the storage class is gone, and nobody has noticed")
 	}
-	tell(t, b, storageClass("zonal", ebsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"))
+	tell(t, b, storageClass("zonal", decode.EbsDriver, storagev1.VolumeBindingWaitForFirstConsumer, "a"))
 	check("the volume changes", spreadBy("app In [web]"), terms)
 	b.DeleteService("default", "web")
 	check("the Service goes", "", terms)
@@ -284,7 +284,7 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	before := onlyPod(b).Class
 	b.mu.Lock()
 	b.dropUnused()
-	shapes := len(b.specsByKey)
+	shapes := b.specs.Entries().PodKeys
 	b.mu.Unlock()
 	b.SetPod(webPod("b"))
 	if s := b.Snapshot(); shapes != 1 || s.Pods[0].Class != before || s.Pods[1].Class != before {
@@ -292,7 +292,7 @@ func TestSweepKeepsWhatDefaultsAreMadeFrom(t *testing.T) {
 	}
 	b.DeleteService("default", "web")
 	s := b.Snapshot()
-	if s.Pods[0].Class != s.Pods[1].Class || s.Pods[0].Class != b.classes[s.Pods[0].Class.Key].class ||
+	if s.Pods[0].Class != s.Pods[1].Class || s.Pods[0].Class != b.specs.KnownClass(s.Pods[0].Class.Key) ||
 		len(s.Pods[0].Class.Rules) > 0 {
 		t.Error("pods of one kind have different classes")
 	}

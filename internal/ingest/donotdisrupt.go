@@ -100,10 +100,3 @@ func (b *Book) endProtections(now time.Time) {
 		b.noteChange(podChange(old, &p))
 	}
 }
-
-// forgetNote drops what was to be told about an object. The lock is held.
-func (b *Book) forgetNote(kind, uid string) {
-	if len(b.notes) > 0 {
-		delete(b.notes, kind+uid)
-	}
-}

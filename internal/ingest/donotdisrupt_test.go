@@ -160,7 +160,7 @@ func TestLimitsAndSchedulerOfPods(t *testing.T) {
 	b.DeletePod(limited("a", ""))
 	b.DeletePod(limited("b", ""))
 	b.dropUnused()
-	if len(b.podLimits) != 0 {
+	if b.specs.Entries().Limits != 0 {
 		t.Error("limits that no pod has are kept")
 	}
 }

@@ -87,7 +87,7 @@ func (b *Book) SetNode(node *corev1.Node) {
 	if opensNode(old, n) {
 		b.noteActivity(true)
 	}
-	b.updateOffered(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
+	b.specs.Dims.Offer(old.lists(), []corev1.ResourceList{node.Status.Capacity, node.Status.Allocatable})
 	b.nodes[n.Name] = &nodeEntry{node: n, capacity: node.Status.Capacity, allocatable: node.Status.Allocatable,
 		mostAllocatable: mostOf(old, n.UID, node.Status.Allocatable), fieldAuthors: node.ManagedFields}
 	settled := b.settleWrites(command.KindNode, n.Name)
@@ -117,7 +117,7 @@ func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 		Labels:    cluster.LabelsOf(node.Labels), Cordoned: node.Spec.Unschedulable,
 		DoNotDisrupt: decode.KeepsNode(node.Annotations),
 		DoNotRepair:  node.Annotations[v1.DoNotRepairAnnotationKey] == "true",
-		Capacity:     b.measure(node.Status.Capacity),
+		Capacity:     b.specs.Dims.Measure(node.Status.Capacity),
 	}
 	for _, t := range node.Spec.Taints {
 		n.Taints = append(n.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: cluster.Effect(t.Effect)})
@@ -182,7 +182,7 @@ func (b *Book) DeleteNode(name string) {
 			b.requestInventory() // did its machine go, too?
 		}
 	}
-	b.updateOffered(b.nodes[name].lists(), nil)
+	b.specs.Dims.Offer(b.nodes[name].lists(), nil)
 	delete(b.nodes, name)
 	delete(b.podEvents, name)
 	b.settleWrites(command.KindNode, name)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -85,13 +87,13 @@ func TestVolumeLimitsAreLearned(t *testing.T) {
 	b.SetVolumeClaim(boundTo(claimOf("data", "fast"), "pv"))
 	b.SetPod(mounting("data"))
 	c := b.Snapshot().Pool("default").Catalog
-	dim, counted := b.names.Lookup(resource.AttachPrefix + ebsDriver)
+	dim, counted := b.Names().Lookup(resource.AttachPrefix + decode.EbsDriver)
 	if !counted {
 		t.Fatal("nobody counts volumes")
 	}
 	m, _ := c.Type("m")
 	n, _ := c.Type("n")
-	if m.Allocatable[dim] != 3 || n.Allocatable[dim] != unlimited {
+	if m.Allocatable[dim] != 3 || n.Allocatable[dim] != podspec.Unlimited {
 		t.Errorf("m can attach %d volumes, n %d", m.Allocatable[dim], n.Allocatable[dim])
 	}
 }

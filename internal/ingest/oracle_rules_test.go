@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -305,7 +306,7 @@ func TestEqualContentIsShared(t *testing.T) {
 	again := one.DeepCopy()
 	again.UID, again.Spec.Containers[0].Resources.Requests = "again",
 		maps.Clone(one.Spec.Containers[0].Resources.Requests)
-	again.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = *oneSlot()
+	again.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = apiresource.MustParse("1")
 	delete(again.Spec.Containers[0].Resources.Requests, "nvidia.com/gpu")
 	b.SetPod(again)
 	moved := one.DeepCopy()
@@ -335,7 +336,7 @@ func TestUnusedContentIsForgotten(t *testing.T) {
 		}
 	}
 	b.Snapshot()
-	if n := b.countRemembered(); n > collectFrom {
+	if n := b.specs.Entries().Sum(); n > collectFrom {
 		t.Errorf("%d things are remembered of pods that are gone", n)
 	}
 }

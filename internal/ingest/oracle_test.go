@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -48,7 +49,7 @@ func checkMatch(t *testing.T, pod *corev1.Pod, node *corev1.Node, s *cluster.Sna
 	if err != nil {
 		t.Fatalf("the helper can't judge %+v: %v", pod.Spec.Affinity, err)
 	}
-	_, got := p.Class.MatchesLabels(n.Labels.With(nameField, n.Name).Get) // as a host answers
+	_, got := p.Class.MatchesLabels(n.Labels.With(podspec.NameField, n.Name).Get) // as a host answers
 	got = got && len(p.Class.Unsupported) == 0
 	if got != want {
 		t.Fatalf("labels %v\nselector %v\naffinity %+v\nwe say %v (%v), Kubernetes %v", node.Labels,
@@ -139,7 +140,7 @@ func randomTerm(r *rand.Rand) corev1.NodeSelectorTerm {
 	}
 	if r.Intn(6) == 0 {
 		term.MatchFields = []corev1.NodeSelectorRequirement{{
-			Key: nameField, Operator: pick(r, []corev1.NodeSelectorOperator{"In", "NotIn"}),
+			Key: podspec.NameField, Operator: pick(r, []corev1.NodeSelectorOperator{"In", "NotIn"}),
 			Values: []string{pick(r, []string{"n", "m"})}}}
 	}
 	return term

@@ -138,7 +138,7 @@ func TestPodsOfFakeDaemonSetsAreForgotten(t *testing.T) {
 		t.Errorf("up to %d pods of DaemonSets are remembered, expected at most %d", most, collectFrom+200)
 	}
 	wantRequests(t, daemonOf(t, b), 400, 0)
-	if b.keptBytes < 0 {
-		t.Errorf("%d bytes are said to be kept", b.keptBytes)
+	if b.specs.Bytes() < 0 {
+		t.Errorf("%d bytes are said to be kept", b.specs.Bytes())
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
 // SetPDB takes in a PodDisruptionBudget.
@@ -44,7 +45,8 @@ func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 		}
 		return cluster.Selector{}
 	}
-	return (&ruleReader{book: b}).labelSelector(pdb.Spec.Selector)
+	s, _ := podspec.ReadSelector(pdb.Spec.Selector)
+	return s
 }
 
 // DeletePDB takes in that a PodDisruptionBudget is gone.

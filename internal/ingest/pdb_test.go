@@ -8,6 +8,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
 func budget(change func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
@@ -108,7 +110,7 @@ func attachment1(name, node, pv string) *storagev1.VolumeAttachment {
 
 func TestAttachments(t *testing.T) {
 	b := bookOf(t, volumeOf("pv-a", "fast"))
-	driver, handle := diskOf(volumeOf("pv-a", "fast"))
+	driver, handle := decode.DiskOf(volumeOf("pv-a", "fast"))
 	disk := driver + "/" + handle
 	if got := moved(b, func() { b.SetAttachment(attachment1("1", "n", "pv-a")) }); got != "quiet rev" {
 		t.Errorf("a volume is attached: %q moved", got)

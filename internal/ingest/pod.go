@@ -33,7 +33,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		if p.Daemon {
 			b.learnDaemon(p, pod)
 		}
-		if b.keptBytes > max(b.collectAt.bytes, collectFromBytes) {
+		if b.isFull() {
 			b.collectGarbage() // the next snapshot may be far: many large pods come, or one comes again and again
 		}
 	}
@@ -108,7 +108,7 @@ func (b *Book) notePodEvent(old, now *cluster.Pod, came time.Time) {
 func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p := &cluster.Pod{
 		UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name, Node: b.sharedNodeName(pod.Spec.NodeName),
-		Created: pod.CreationTimestamp.Time, Labels: b.internLabels(pod.Labels),
+		Created: pod.CreationTimestamp.Time, Labels: b.specs.Labels(pod.Labels),
 		Finished: pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		Critical: pod.Spec.PriorityClassName == "system-cluster-critical" ||
 			pod.Spec.PriorityClassName == "system-node-critical",
@@ -119,7 +119,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		p.FirstSeen = old.FirstSeen
 	}
 	p.Started, p.Ready, p.Phase = decode.TimeOf(pod.Status.StartTime), decode.IsReady(pod), decode.PhaseOf(pod)
-	p.Limits = b.internLimits(&pod.Spec)
+	p.Limits = b.specs.Limits(&pod.Spec)
 	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
 	b.readDoNotDisrupt(p, pod)
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]

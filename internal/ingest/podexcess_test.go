@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/hostile"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
 // TestLongListsAreRefusedByName: what is read in full up to the bound is refused beyond it, on that pod alone and in
@@ -21,33 +22,35 @@ func TestLongListsAreRefusedByName(t *testing.T) {
 		of    func(n int) *corev1.Pod
 		field string
 	}{
-		{mostPodTerms, hostile.Together, "spec.affinity"},
-		{mostPodTerms, hostile.TogetherEverywhere, "spec.affinity"},
-		{mostPodTerms, hostile.Apart, "spec.affinity"},
-		{mostPodTerms, hostile.PreferredTerms, "spec.affinity"},
-		{mostSpreads, func(n int) *corev1.Pod {
+		{podspec.MostPodTerms, hostile.Together, "spec.affinity"},
+		{podspec.MostPodTerms, hostile.TogetherEverywhere, "spec.affinity"},
+		{podspec.MostPodTerms, hostile.Apart, "spec.affinity"},
+		{podspec.MostPodTerms, hostile.PreferredTerms, "spec.affinity"},
+		{podspec.MostSpreads, func(n int) *corev1.Pod {
 			return hostile.Spread(n, corev1.ScheduleAnyway)
 		}, "spec.topologySpreadConstraints"},
-		{mostSpreads, func(n int) *corev1.Pod {
+		{podspec.MostSpreads, func(n int) *corev1.Pod {
 			return hostile.Spread(n, corev1.DoNotSchedule)
 		}, "spec.topologySpreadConstraints"},
-		{mostSelectorLabels, hostile.NodeSelector, "spec.nodeSelector"},
-		{mostNodeTerms, func(n int) *corev1.Pod { return hostile.NodeAffinity(n, 1, 1) }, "spec.affinity.nodeAffinity"},
-		{mostNodeExpressions, func(n int) *corev1.Pod {
+		{podspec.MostSelectorLabels, hostile.NodeSelector, "spec.nodeSelector"},
+		{podspec.MostNodeTerms, func(n int) *corev1.Pod {
+			return hostile.NodeAffinity(n, 1, 1)
+		}, "spec.affinity.nodeAffinity"},
+		{podspec.MostNodeExpressions, func(n int) *corev1.Pod {
 			return hostile.NodeAffinity(1, n, 1)
 		}, "spec.affinity.nodeAffinity"},
-		{mostNodeExpressions, hostile.RepeatedExpressions, "spec.affinity.nodeAffinity"},
-		{mostNodeValues, func(n int) *corev1.Pod {
+		{podspec.MostNodeExpressions, hostile.RepeatedExpressions, "spec.affinity.nodeAffinity"},
+		{podspec.MostNodeValues, func(n int) *corev1.Pod {
 			return hostile.NodeAffinity(1, 1, n)
 		}, "spec.affinity.nodeAffinity"},
-		{mostNodeTerms, hostile.PreferredNodes, "spec.affinity.nodeAffinity"},
-		{mostTolerations, hostile.Tolerant, "spec.tolerations"},
-		{mostContainers / 2, hostile.Containers, "containers"},
-		{mostHostPorts, hostile.HostPorts, "host ports"},
+		{podspec.MostNodeTerms, hostile.PreferredNodes, "spec.affinity.nodeAffinity"},
+		{podspec.MostTolerations, hostile.Tolerant, "spec.tolerations"},
+		{podspec.MostContainers / 2, hostile.Containers, "containers"},
+		{podspec.MostHostPorts, hostile.HostPorts, "host ports"},
 		{decode.MostSelectorParts, hostile.SelectorExpressions, "spec.affinity"},
 		{decode.MostSelectorParts - 1, hostile.ManyNamespaces, "spec.affinity"},
 		{decode.MostSelectorParts - 1, hostile.LabelKeys, "spec.affinity"},
-		{mostVolumes, func(n int) *corev1.Pod { return hostile.Mounting("volumes", n) }, "spec.volumes"},
+		{podspec.MostVolumes, func(n int) *corev1.Pod { return hostile.Mounting("volumes", n) }, "spec.volumes"},
 	} {
 		b, _ := newBook()
 		for _, n := range []int{c.most, c.most + 1} {
@@ -71,8 +74,8 @@ func TestLongListsAreRefusedByName(t *testing.T) {
 // TestNodeSelectorTimesTerms: each alternative of a pod repeats its node selector, so both count together.
 func TestNodeSelectorTimesTerms(t *testing.T) {
 	b, _ := newBook()
-	pod := hostile.NodeAffinity(mostNodeTerms, 1, 1)
-	pod.Spec.NodeSelector = hostile.NodeSelector(mostSelectorLabels).Spec.NodeSelector
+	pod := hostile.NodeAffinity(podspec.MostNodeTerms, 1, 1)
+	pod.Spec.NodeSelector = hostile.NodeSelector(podspec.MostSelectorLabels).Spec.NodeSelector
 	b.SetPod(pod)
 	p, _ := b.pods.get(string(pod.UID))
 	if len(p.Class.Unsupported) != 1 || len(p.Class.Terms) != 1 || len(p.Class.Terms[0]) != 0 {
@@ -83,7 +86,7 @@ func TestNodeSelectorTimesTerms(t *testing.T) {
 // TestToleranceOfADrainIsRead: a pod that runs and stays through a drain does so whatever else it has.
 func TestToleranceOfADrainIsRead(t *testing.T) {
 	b, _ := newBook()
-	pod := hostile.Tolerant(2 * mostTolerations)
+	pod := hostile.Tolerant(2 * podspec.MostTolerations)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "karpenter.sh/disrupted",
 		Operator: corev1.TolerationOpExists})
 	b.SetPod(pod)
@@ -133,14 +136,16 @@ func TestHostilePodsAreCheapToTakeIn(t *testing.T) {
 // TestPodsAtTheBoundsAreCheapToTakeIn: what is read in full is read in proportion to its size.
 func TestPodsAtTheBoundsAreCheapToTakeIn(t *testing.T) {
 	for _, p := range []*corev1.Pod{
-		hostile.Together(mostPodTerms), hostile.TogetherEverywhere(mostPodTerms), hostile.Apart(mostPodTerms),
-		hostile.PreferredTerms(mostPodTerms),
-		hostile.Spread(mostSpreads, corev1.DoNotSchedule), hostile.NodeSelector(mostSelectorLabels),
-		hostile.NodeAffinity(mostNodeTerms, 8, 8),
-		hostile.NodeAffinity(1, mostNodeExpressions, 8), hostile.NodeAffinity(1, 1, mostNodeValues),
-		hostile.RepeatedExpressions(mostNodeExpressions),
-		hostile.PreferredNodes(mostNodeTerms), hostile.Tolerant(mostTolerations), hostile.HostPorts(mostHostPorts),
-		hostile.SelectorExpressions(decode.MostSelectorParts), hostile.Mounting("volumes", mostVolumes),
+		hostile.Together(podspec.MostPodTerms), hostile.TogetherEverywhere(podspec.MostPodTerms),
+		hostile.Apart(podspec.MostPodTerms),
+		hostile.PreferredTerms(podspec.MostPodTerms),
+		hostile.Spread(podspec.MostSpreads, corev1.DoNotSchedule), hostile.NodeSelector(podspec.MostSelectorLabels),
+		hostile.NodeAffinity(podspec.MostNodeTerms, 8, 8),
+		hostile.NodeAffinity(1, podspec.MostNodeExpressions, 8), hostile.NodeAffinity(1, 1, podspec.MostNodeValues),
+		hostile.RepeatedExpressions(podspec.MostNodeExpressions),
+		hostile.PreferredNodes(podspec.MostNodeTerms), hostile.Tolerant(podspec.MostTolerations),
+		hostile.HostPorts(podspec.MostHostPorts),
+		hostile.SelectorExpressions(decode.MostSelectorParts), hostile.Mounting("volumes", podspec.MostVolumes),
 	} {
 		b, _ := newBook()
 		allocated, kept := intake(b, []client.Object{p})
@@ -156,14 +161,14 @@ func TestPodsAtTheBoundsAreCheapToTakeIn(t *testing.T) {
 func TestEventsAboutVolumesAreBatched(t *testing.T) {
 	b, _ := newBook()
 	b.SetStorageClass(hostile.StorageClass(0))
-	b.SetPod(hostile.Mounting("volumes", mostVolumes))
-	for i := range mostVolumes {
+	b.SetPod(hostile.Mounting("volumes", podspec.MostVolumes))
+	for i := range podspec.MostVolumes {
 		claim := fmt.Sprintf("claim-%05d", i)
 		b.SetVolume(hostile.Volume("pv-"+claim, 1))
 		b.SetVolumeClaim(hostile.Claim(claim, "pv-"+claim))
 	}
-	if made := len(b.derivedSpecs); made > 1 {
-		t.Errorf("the pod's class was made %d times for %d events", made, 2*mostVolumes)
+	if made := b.specs.Entries().Derived; made > 1 {
+		t.Errorf("the pod's class was made %d times for %d events", made, 2*podspec.MostVolumes)
 	}
 	p := b.Snapshot().Pods[0]
 	if len(p.Class.Unsupported) > 0 || len(p.Class.Terms) == 0 {
@@ -179,12 +184,9 @@ func TestMemoryIsSweptByBytes(t *testing.T) {
 		pod := hostile.Labelled(1000)
 		pod.Labels["round"] = fmt.Sprint(i)
 		b.SetPod(pod)
-		most = max(most, b.keptBytes)
+		most = max(most, b.specs.Bytes())
 	}
-	if most > 2*collectFromBytes || len(b.labelSets) > 1000 {
-		t.Errorf("%d MiB were kept for one pod, and %d lists of labels", most>>20, len(b.labelSets))
-	}
-	if now := b.countBytes(); b.keptBytes != now && b.keptBytes < now/2 {
-		t.Errorf("%d bytes are counted, there are %d", b.keptBytes, now)
+	if most > 2*collectFromBytes || b.specs.Entries().LabelSets > 1000 {
+		t.Errorf("%d MiB were kept for one pod, and %d lists of labels", most>>20, b.specs.Entries().LabelSets)
 	}
 }

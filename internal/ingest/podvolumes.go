@@ -11,6 +11,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -22,15 +23,9 @@ const mostChoices = 256
 // classes change.
 type podVolumes struct {
 	namespace, uid string
-	base           *classSpec // without the volumes
+	base           *podspec.Spec // without the volumes
 	sources        []volumeSource
 	disks          []attachment
-}
-
-// derivedKey names a spec that was made from another by adding volumes or default spread constraints.
-type derivedKey struct {
-	base *classSpec
-	text string
 }
 
 // readPodVolumes gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock
@@ -38,10 +33,10 @@ type derivedKey struct {
 func (b *Book) readPodVolumes(p *cluster.Pod, pod *corev1.Pod) {
 	base := b.specWithDefaults(p, pod)
 	sources := sourcesOf(pod)
-	if len(sources) == 0 || len(sources) > mostVolumes { // the base says that there are too many
+	if len(sources) == 0 || len(sources) > podspec.MostVolumes { // the base says that there are too many
 
 		b.dropPodVolumes(p.UID)
-		p.Class = b.classOf(base)
+		p.Class = b.specs.Class(base)
 		return
 	}
 	if old := b.volumesOfPods[p.UID]; old == nil || !slices.Equal(old.sources, sources) {
@@ -88,10 +83,10 @@ func (b *Book) applyVolumes(p *cluster.Pod, v *podVolumes) {
 	n := b.volumeNeedsOf(v)
 	v.disks = n.attached
 	b.setUnbound(v.uid, n.hasUnboundClaim)
-	p.Class = b.classOf(b.specWithVolumes(v.base, n))
+	p.Class = b.specs.Class(b.specs.Derive(v.base, hashIfLong(n.text()), n.extend))
 	p.ExclusiveVolumes, p.UnboundClaims, p.Volumes, p.VolumePlaces = n.exclusive, n.unbound, nil, n.places
 	for _, a := range n.attached {
-		if dim, ok := b.names.Lookup(resource.AttachPrefix + a.driver); ok {
+		if dim, ok := b.specs.Dims.Names.Lookup(resource.AttachPrefix + a.driver); ok {
 			p.Volumes = append(p.Volumes, cluster.Volume{Dim: dim, Handle: a.driver + "/" + a.handle})
 		}
 	}
@@ -156,38 +151,31 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 	}
 }
 
-// specWithVolumes finds or makes the spec of pods that have volumes with these needs. The lock is held.
-func (b *Book) specWithVolumes(base *classSpec, n *volumeNeeds) *classSpec {
-	key := derivedKey{base: base, text: hashIfLong(n.text())}
-	if r := b.derivedSpecs[key]; r != nil {
-		return r
-	}
-	r := *base
-	r.class = nil
-	r.requests = slices.Clone(base.requests)
+// extend adds the needs to the spec of a pod, of which they are taken to be the volumes.
+func (n *volumeNeeds) extend(r *podspec.Spec) {
+	base := r.Terms
+	r.Requests = slices.Clone(r.Requests)
 	for driver, count := range n.counts() {
 		name := resource.AttachPrefix + driver
-		r.requests = slices.DeleteFunc(r.requests, func(had request) bool { return had.name == name })
-		r.requests = append(r.requests, request{name, *apiresource.NewQuantity(count, apiresource.DecimalSI)})
+		r.Requests = slices.DeleteFunc(r.Requests, func(had podspec.Request) bool { return had.Name == name })
+		r.Requests = append(r.Requests, podspec.Request{Name: name, Amount: *apiresource.NewQuantity(count,
+			apiresource.DecimalSI)})
 	}
-	slices.SortFunc(r.requests, func(a, b request) int { return strings.Compare(a.name, b.name) })
-	r.unsupported = append(slices.Clone(base.unsupported), firstFew(n.problems)...)
-	terms, read := n.terms(base.terms)
+	slices.SortFunc(r.Requests, func(a, b podspec.Request) int { return strings.Compare(a.Name, b.Name) })
+	r.Unsupported = append(slices.Clone(r.Unsupported), podspec.FirstFew(n.problems)...)
+	terms, read := n.terms(base)
 	switch {
 	case len(terms) > 0 && read:
-		r.ownTerms, r.terms = base.terms, terms
+		r.OwnTerms, r.Terms = base, terms
 	case !read:
-		r.unsupported = append(r.unsupported, "volumes whose places can be combined in too many ways to be read; use "+
+		r.Unsupported = append(r.Unsupported, "volumes whose places can be combined in too many ways to be read; use "+
 			"fewer volumes, or volumes with fewer places")
 	case len(n.problems) == 0:
-		r.unsupported = append(r.unsupported, "volumes that can't be had together where the pod may run")
+		r.Unsupported = append(r.Unsupported, "volumes that can't be had together where the pod may run")
 	}
-	if slices.EqualFunc(r.ownTerms, r.terms, func(x, y require.Set) bool { return x.String() == y.String() }) {
-		r.ownTerms = nil
+	if slices.EqualFunc(r.OwnTerms, r.Terms, func(x, y require.Set) bool { return x.String() == y.String() }) {
+		r.OwnTerms = nil
 	}
-	b.derivedSpecs[key] = &r
-	b.keptBytes += len(key.text) + specCost(&r)
-	return &r
 }
 
 // counts is how many volumes of each driver are attached.
@@ -335,7 +323,7 @@ func (n *volumeNeeds) text() string {
 
 // hashIfLong is the text, or a hash of it if it is long.
 func hashIfLong(text string) string {
-	if len(text) < longText {
+	if len(text) < podspec.LongText {
 		return text
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))

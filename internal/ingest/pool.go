@@ -6,17 +6,12 @@ import (
 	"reflect"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
-
-// nodesLimit is the one limit that is not a resource of a node.
-const nodesLimit = "nodes"
 
 // poolEntry keeps beside the pool what depends on the time of the snapshot.
 type poolEntry struct {
@@ -44,7 +39,7 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		e.readBudgets(old)
 	}
 	e.pool.Status = cluster.PoolStatus{
-		Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+		Nodes: pool.Status.Nodes, Resources: b.specs.Dims.Measure(pool.Status.Resources),
 		ClassGeneration: pool.Status.NodeClassObservedGeneration,
 		Conditions:      decode.ConditionsOf(pool.Status.Conditions),
 	}
@@ -67,7 +62,8 @@ func (b *Book) readPool(pool *v1.NodePool) *cluster.Pool {
 	p := &cluster.Pool{
 		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
 		Static: pool.Spec.Replicas != nil, Policy: cluster.Policy(pool.Spec.Disruption.ConsolidationPolicy),
-		ConsolidateAfter: decode.WaitOf(pool.Spec.Disruption.ConsolidateAfter), Limits: b.limitsOf(pool.Spec.Limits),
+		ConsolidateAfter: decode.WaitOf(pool.Spec.Disruption.ConsolidateAfter),
+		Limits:           b.specs.Dims.LimitsOf(pool.Spec.Limits),
 		Template: cluster.Template{
 			Labels:       cluster.LabelsOf(pool.Spec.Template.Labels),
 			Annotations:  cluster.LabelsOf(pool.Spec.Template.Annotations),
@@ -175,29 +171,12 @@ func (b *Book) dropPool(name string) {
 		b.orphanMemory.poolDeleted(e.pool, len(b.pools))
 	}
 	delete(b.poolCatalogs, name)
-	b.updateSold()
+	b.specs.Dims.SetSold(b.sold())
 	delete(b.launchBackoffs, name)
 	delete(b.recentLaunches, name)
 	b.slots.DropPool(name)
 	b.settleWrites(command.KindPool, name)
 	b.noteAndWake(changesRoom)
-}
-
-func (b *Book) limitsOf(list corev1.ResourceList) cluster.Limits {
-	var l cluster.Limits
-	for name, q := range list {
-		if name == nodesLimit {
-			l.HasNodes, l.Nodes = true, q.Value()
-			continue
-		}
-		dim, ok := b.numberResource(name)
-		if !ok {
-			l.Broken = string(name)
-			continue
-		}
-		l.Set[dim], l.Amount[dim] = true, amount(dim, q)
-	}
-	return l
 }
 
 // poolNow is the pool with everything that depends on the moment: its class, its catalog and which budgets hold. The
@@ -218,7 +197,7 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 	}
 	p.RegistrationHealth = b.recentLaunches[p.Name].state()
 	p.LostSlots = b.slots.Lost(&p, b.eachClaim, now)
-	p.Status.Resources = b.measure(e.object.Status.Resources)
+	p.Status.Resources = b.specs.Dims.Measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
 	for i := range p.Budgets {
 		p.Budgets[i].Active, p.Budgets[i].ChangesAt = e.windows[i].stateAt(now)

@@ -24,7 +24,7 @@ func TestAmountsBelowZeroAreNothing(t *testing.T) {
 	}
 	list := corev1.ResourceList{corev1.ResourceCPU: apiresource.MustParse("-1"),
 		corev1.ResourceMemory: apiresource.MustParse("2Gi")}
-	if got := b.measure(list); got[resource.CPU] != 0 || got[resource.Memory] != 2<<30 {
+	if got := b.specs.Dims.Measure(list); got[resource.CPU] != 0 || got[resource.Memory] != 2<<30 {
 		t.Errorf("a capacity of -1 CPU and 2Gi counts as %s", s.Names.String(got))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -103,7 +104,7 @@ func TestWhatIsSoldComesFirst(t *testing.T) {
 	if p := findPod(t, b, "gpu"); len(p.Class.Unsupported) != 1 {
 		t.Fatalf("there is no dimension left, yet %+v", p.Class)
 	}
-	clock.tick(2 * reclaimAfter)
+	clock.tick(2 * podspec.ReclaimAfter)
 	p := findPod(t, b, "gpu")
 	dim, ok := b.Names().Lookup("nvidia.com/gpu")
 	if len(p.Class.Unsupported) > 0 || !ok || p.Class.Requests[dim] != 2 {
@@ -125,7 +126,7 @@ func TestTooManyKindsOfResource(t *testing.T) {
 	b, _ := newBook()
 	selling(b, "nvidia.com/gpu")
 	p := odd("many", "nvidia.com/gpu")
-	for i := range mostResources + 1 {
+	for i := range podspec.MostResources + 1 {
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(fmt.Sprint("example.com/r", i))] =
 			apiresource.MustParse("1")
 	}

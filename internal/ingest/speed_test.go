@@ -75,7 +75,7 @@ func TestManyPodsCostLittle(t *testing.T) {
 		b.SetPod(p)
 	}
 	each := (heapBytes() - before) / uint64(len(pods))
-	if classes := len(b.classes); classes != 300 {
+	if classes := b.specs.Entries().Classes; classes != 300 {
 		t.Errorf("%d classes, want 300", classes)
 	}
 	if each > 1200 {

@@ -34,7 +34,7 @@ func (b *Book) setBrokenPool(pool *v1.NodePool, lost []decode.Unreadable) {
 		Static: pool.Spec.Replicas != nil, ConsolidateAfter: cluster.NillableDuration{Never: true},
 		Budgets: []cluster.Budget{{Broken: true}},
 		Status: cluster.PoolStatus{
-			Nodes: pool.Status.Nodes, Resources: b.measure(pool.Status.Resources),
+			Nodes: pool.Status.Nodes, Resources: b.specs.Dims.Measure(pool.Status.Resources),
 			ClassGeneration: pool.Status.NodeClassObservedGeneration,
 			Conditions:      decode.ConditionsOf(pool.Status.Conditions),
 		},

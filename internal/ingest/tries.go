@@ -1,11 +1,11 @@
 package ingest
 
 import (
-	"github.com/tenon-sh/tenon/internal/ingest/tries"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
-	corev1 "k8s.io/api/core/v1"
+	"github.com/tenon-sh/tenon/internal/ingest/tries"
 )
 
 // trackPod notes what a pod shows about the node that was made for it: one that has finished has run. It reports
@@ -51,14 +51,6 @@ func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
 	}
 	_, gone := b.instancesGone[c.UID]
 	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: gone, Refused: b.launchRefused(c)}
-}
-
-// knownClass finds a class by its key, nil if it is forgotten. The lock is held.
-func (b *Book) knownClass(key string) *cluster.PodClass {
-	if r := b.classes[key]; r != nil {
-		return r.class
-	}
-	return nil
 }
 
 // eachClaim yields the claims in no order. The lock is held.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -36,7 +38,7 @@ func sourcesOf(pod *corev1.Pod) []volumeSource {
 			out = append(out, volumeSource{name: v.Name, claim: pod.Name + "-" + v.Name,
 				template: v.Ephemeral.VolumeClaimTemplate})
 		default:
-			if driver, disk := inlineDisk(v); driver != "" {
+			if driver, disk := decode.InlineDisk(v); driver != "" {
 				out = append(out, volumeSource{name: v.Name, driver: driver, disk: disk})
 			}
 		}
@@ -162,10 +164,10 @@ func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.Pers
 		n.reject("volume %s of persistent volume claim %s does not exist", claim.Spec.VolumeName, claim.Name)
 		return
 	}
-	if places := placesOf(pv); places > mostPlaces {
+	if places := placesOf(pv); places > podspec.MostPlaces {
 		n.reject("volume %s of persistent volume claim %s: %d terms in spec.nodeAffinity found, at most %d are read; "+
 			"name several values in one term",
-			pv.Name, claim.Name, places, mostPlaces)
+			pv.Name, claim.Name, places, podspec.MostPlaces)
 		return
 	}
 	sets, bound := reachableFrom(pv)
@@ -177,7 +179,7 @@ func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.Pers
 		sets = append(slices.Clone(sets), zonesOf(pv))
 	}
 	n.addPlace(pv.Name, sets)
-	n.attach(diskOf(pv))
+	n.attach(decode.DiskOf(pv))
 }
 
 // addPlace writes down where a volume is.
@@ -221,10 +223,11 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 			"have a node", claim.Name, name)
 		return
 	}
-	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > mostPlaces || n.steps > maxCombineSteps {
+	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > podspec.MostPlaces ||
+		n.steps > maxCombineSteps {
 		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and "+
 			"%d volumes to choose from for all claims of the pod (at most %d); "+
-			"use fewer", name, claim.Name, len(class.AllowedTopologies), mostPlaces, n.steps, maxCombineSteps)
+			"use fewer", name, claim.Name, len(class.AllowedTopologies), podspec.MostPlaces, n.steps, maxCombineSteps)
 		return
 	}
 	list, any := b.choicesOf(n, claim, class)
@@ -238,7 +241,7 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 		n.exclusive = append(n.exclusive, "storage class "+name)
 		return
 	}
-	n.attach(csiDriver(class.Provisioner), claim.Namespace+"/"+claim.Name)
+	n.attach(decode.CsiDriver(class.Provisioner), claim.Namespace+"/"+claim.Name)
 	n.unbound = append(n.unbound, claim.Namespace+"/"+claim.Name)
 }
 
@@ -255,7 +258,7 @@ func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim,
 		}
 		var choices []volumeChoice
 		for _, c := range made {
-			choices = append(choices, volumeChoice{set: c.set.With(nameField, require.Only(selected))})
+			choices = append(choices, volumeChoice{set: c.set.With(podspec.NameField, require.Only(selected))})
 		}
 		list = volumeChoicesOf(choices)
 	case !any:
@@ -287,7 +290,7 @@ func (b *Book) provisionableIn(class *storagev1.StorageClass) (list volumeChoice
 		}
 		var entries []require.Entry
 		for _, e := range term.MatchLabelExpressions {
-			entries = append(entries, require.Entry{Key: topologyKey(e.Key), Values: require.Only(e.Values...)})
+			entries = append(entries, require.Entry{Key: decode.TopologyKey(e.Key), Values: require.Only(e.Values...)})
 		}
 		choices = append(choices, volumeChoice{set: require.Of(entries)})
 	}
@@ -301,7 +304,7 @@ func (b *Book) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string
 	var out []volumeChoice
 	for _, name := range b.volumeNames(class) {
 		pv := b.volumesOf[class][name]
-		if !volumeSuits(pv, claim) || placesOf(pv) > mostPlaces {
+		if !volumeSuits(pv, claim) || placesOf(pv) > podspec.MostPlaces {
 			continue
 		}
 		sets, bound := reachableFrom(pv)
@@ -357,8 +360,7 @@ func claimSelects(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolu
 	if claim.Spec.Selector == nil {
 		return true
 	}
-	r := ruleReader{}
-	s := r.labelSelector(claim.Spec.Selector)
+	s, _ := podspec.ReadSelector(claim.Spec.Selector)
 	_, ok := s.Labels.FirstMiss(cluster.LabelsOf(pv.Labels).Get)
 	return ok && !s.MatchesNone
 }
@@ -384,7 +386,7 @@ func reachableFrom(pv *corev1.PersistentVolume) (sets []require.Set, bound bool)
 		ok := true
 		for _, e := range term.MatchExpressions {
 			values, readable := require.Make(require.Operator(e.Operator), e.Values)
-			entries, ok = append(entries, require.Entry{Key: topologyKey(e.Key), Values: values}), ok && readable
+			entries, ok = append(entries, require.Entry{Key: decode.TopologyKey(e.Key), Values: values}), ok && readable
 		}
 		if ok {
 			sets = append(sets, require.Of(entries))
@@ -407,7 +409,7 @@ func zonesOf(pv *corev1.PersistentVolume) require.Set {
 			values[i] = strings.TrimSpace(values[i])
 		}
 		if !slices.Contains(values, "") {
-			set = set.With(topologyKey(key), require.Only(values...))
+			set = set.With(decode.TopologyKey(key), require.Only(values...))
 		}
 	}
 	return set

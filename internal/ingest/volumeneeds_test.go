@@ -18,10 +18,12 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-const ebs = resource.AttachPrefix + ebsDriver
+const ebs = resource.AttachPrefix + decode.EbsDriver
 
 func storageClass(name, provisioner string, mode storagev1.VolumeBindingMode, zones ...string) *storagev1.StorageClass {
 	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner,
@@ -52,7 +54,7 @@ func volumeOf(name, class string, terms ...corev1.NodeSelectorTerm) *corev1.Pers
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		StorageClassName: class, Capacity: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")},
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: ebsDriver,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: decode.EbsDriver,
 			VolumeHandle: "vol-" + name}},
 	}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable}}
 	if len(terms) > 0 {
@@ -237,7 +239,7 @@ func TestOwnTermsAreKeptApart(t *testing.T) {
 func csiNode(name string, limit int32) *storagev1.CSINode {
 	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-			{Name: ebsDriver, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}, {Name: "other"}}}}
+			{Name: decode.EbsDriver, Allocatable: &storagev1.VolumeNodeResources{Count: &limit}}, {Name: "other"}}}}
 }
 
 func TestAttachLimits(t *testing.T) {
@@ -254,7 +256,7 @@ func TestAttachLimits(t *testing.T) {
 				AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-inline"},
 			},
 		},
-		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: ebsDriver}}})
+		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: decode.EbsDriver}}})
 	objects := []any{
 		storageClass("sc", "kubernetes.io/aws-ebs", storagev1.VolumeBindingWaitForFirstConsumer), volumeOf("pv", "sc"),
 		volumeOf("pv2", "sc"), legacy,
@@ -284,14 +286,15 @@ func TestAttachLimits(t *testing.T) {
 	}
 	sort.Strings(handles)
 	if p.Class.Requests[dim] != 5 || !slices.Equal(handles, []string{
-		ebsDriver + "/default/fresh", ebsDriver + "/vol-inline", ebsDriver + "/vol-old", ebsDriver + "/vol-pv",
-		ebsDriver + "/vol-pv2"}) {
+		decode.EbsDriver + "/default/fresh", decode.EbsDriver + "/vol-inline", decode.EbsDriver + "/vol-old",
+		decode.EbsDriver + "/vol-pv",
+		decode.EbsDriver + "/vol-pv2"}) {
 		t.Errorf("the pod attaches %d: %v", p.Class.Requests[dim], handles)
 	}
 	if p.Class.Key != before.Class.Key {
 		t.Error("the class has another key once a limit is known: seats kept for it are lost")
 	}
-	if s.Node("n1").Allocatable[dim] != 7 || s.Node("n2").Allocatable[dim] != unlimited ||
+	if s.Node("n1").Allocatable[dim] != 7 || s.Node("n2").Allocatable[dim] != podspec.Unlimited ||
 		s.Node("n1").Capacity[dim] != 0 {
 		t.Errorf("n1 %v, n2 %v", s.Node("n1").Allocatable, s.Node("n2").Allocatable)
 	}
@@ -301,7 +304,7 @@ func TestAttachLimits(t *testing.T) {
 		t.Errorf("the new limit is %d, want 9", got)
 	}
 	b.DeleteCSINode("n1")
-	if got := b.Snapshot().Node("n1").Allocatable[dim]; got != unlimited {
+	if got := b.Snapshot().Node("n1").Allocatable[dim]; got != podspec.Unlimited {
 		t.Errorf("without a CSINode the limit is %d", got)
 	}
 }
@@ -310,19 +313,19 @@ func TestTypesHaveAttachLimits(t *testing.T) {
 	b, _ := bookWithPools("p")
 	tell(t, b, volumeOf("pv", "sc"), boundTo(claimOf("data", "sc"), "pv"), mounting("data"))
 	types := append(oneType("m"), oneType("n")...)
-	types[0].VolumeLimits = map[string]int32{ebsDriver: 26}
+	types[0].VolumeLimits = map[string]int32{decode.EbsDriver: 26}
 	b.setCatalog("p", 0, types, nil)
 	joining := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "joining", Labels: map[string]string{
 		"karpenter.kwok.sh/kwoknodeclass": "default", cluster.InstanceTypeLabel: "m"}}}
 	b.SetNode(joining)
 	claim := claimObject("c", "1")
 	claim.Labels[cluster.InstanceTypeLabel], claim.Status.Allocatable = "m", quantity("4")
-	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceName(ebs): *oneSlot()}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceName(ebs): apiresource.MustParse("1")}
 	b.SetClaim(claim)
 	s := b.Snapshot()
 	dim, _ := s.Names.Lookup(ebs)
 	c := s.Pool("p").Catalog
-	if c.Types[0].Allocatable[dim] != 26 || c.Types[1].Allocatable[dim] != unlimited {
+	if c.Types[0].Allocatable[dim] != 26 || c.Types[1].Allocatable[dim] != podspec.Unlimited {
 		t.Errorf("types %v", c.Types)
 	}
 	if s.Claim("c").Allocatable[dim] != 26 || s.Node("joining").Allocatable[dim] != 26 ||
@@ -333,7 +336,7 @@ func TestTypesHaveAttachLimits(t *testing.T) {
 	joined := joining.DeepCopy()
 	joined.Labels[cluster.InitializedLabel] = "true"
 	b.SetNode(joined)
-	if got := b.Snapshot().Node("joining").Allocatable[dim]; got != unlimited {
+	if got := b.Snapshot().Node("joining").Allocatable[dim]; got != podspec.Unlimited {
 		t.Errorf("kube-scheduler knows no limit of the node, we say %d", got)
 	}
 }

@@ -355,10 +355,10 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 		"storageclasses": {map[string]any{"metadata": meta("local"), "provisioner": "kubernetes.io/no-provisioner",
 			"volumeBindingMode": "WaitForFirstConsumer"}},
 		"csinodes": {map[string]any{"metadata": meta("n"), "spec": map[string]any{"drivers": []any{
-			map[string]any{"name": ebsDriver, "nodeID": "n", "allocatable": map[string]any{"count": 7}}}}}},
+			map[string]any{"name": decode.EbsDriver, "nodeID": "n", "allocatable": map[string]any{"count": 7}}}}}},
 		"nodes": {map[string]any{"metadata": meta("n")}},
 		"persistentvolumes": {map[string]any{"metadata": meta("pv"), "spec": map[string]any{
-			"csi": map[string]any{"driver": ebsDriver, "volumeHandle": "vol-1"},
+			"csi": map[string]any{"driver": decode.EbsDriver, "volumeHandle": "vol-1"},
 			"nodeAffinity": map[string]any{
 				"required": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{
 					map[string]any{"key": "rack", "operator": "In", "values": []any{"r"}}}}}},
@@ -387,7 +387,7 @@ func TestWhatPodsReferToIsWatched(t *testing.T) {
 	}
 	bound, open := s.Pods[0], s.Pods[1]
 	if termsText(bound.Class) != "rack In [r]" || bound.Class.Requests[dim] != 1 || len(bound.Volumes) != 1 ||
-		bound.Volumes[0].Handle != ebsDriver+"/vol-1" {
+		bound.Volumes[0].Handle != decode.EbsDriver+"/vol-1" {
 		t.Errorf("the bound pod: %+v %+v", bound, bound.Class)
 	}
 	if text := strings.Join(open.Class.Unsupported, ""); !strings.Contains(text, "no volume of storage class local "+

@@ -1,4 +1,4 @@
-package ingest
+package podspec
 
 import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"

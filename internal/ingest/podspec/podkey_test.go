@@ -1,7 +1,8 @@
-package ingest
+package podspec
 
 import (
 	"bytes"
+	"maps"
 	"math/rand"
 	"slices"
 	"testing"
@@ -30,7 +31,7 @@ func richPod() *corev1.Pod {
 	node := corev1.NodeSelectorTerm{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: "In", Values: []string{"ssd",
 			"nvme"}}, {Key: "cores", Operator: "Gt", Values: []string{"4"}}},
-		MatchFields: []corev1.NodeSelectorRequirement{{Key: nameField, Operator: "In", Values: []string{"n"}}}}
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: NameField, Operator: "In", Values: []string{"n"}}}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: map[string]string{"app": "a",
 		"rev": "7", "tenant": "t"}}}
 	pod.Spec = corev1.PodSpec{
@@ -82,10 +83,11 @@ func richPod() *corev1.Pod {
 // TestShapeMissesNothing changes one value of a pod after the other. Whenever that changes what the pod's class is made
 // from, it must change the bytes by which the class is found.
 func TestShapeMissesNothing(t *testing.T) {
-	b, _ := newBook()
+	specs := New()
 	look := func(pod *corev1.Pod) (shape []byte, key string) {
-		return slices.Clone(b.keyWriter.podKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)), b.readSpec(&pod.ObjectMeta,
-			&pod.Spec, &pod.Status).key()
+		return slices.Clone(specs.keyWriter.podKey(&pod.ObjectMeta, &pod.Spec, &pod.Status)),
+			specs.readSpec(&pod.ObjectMeta,
+				&pod.Spec, &pod.Status).key()
 	}
 	changed := 0
 	for seed := range int64(4000) {
@@ -128,7 +130,7 @@ func TestShapeMissesNothing(t *testing.T) {
 func change1(r *rand.Rand, at any, path string) string {
 	switch v := at.(type) {
 	case map[string]any:
-		keys := sortedKeys(v)
+		keys := slices.Sorted(maps.Keys(v))
 		if len(keys) == 0 {
 			return path
 		}
@@ -172,3 +174,5 @@ func changeValue(r *rand.Rand, v any) (next any, ok bool) {
 	}
 	return nil, false
 }
+
+func pick[T any](r *rand.Rand, list []T) T { return list[r.Intn(len(list))] }

@@ -1,4 +1,4 @@
-package ingest
+package podspec
 
 import (
 	"encoding/binary"
@@ -18,7 +18,7 @@ import (
 type podKeyWriter struct {
 	bytes    []byte
 	pairs    []cluster.Label
-	requests []request
+	requests []Request
 }
 
 // podKey writes a pod's pod key. The result is valid until the next call.
@@ -240,10 +240,10 @@ func (w *podKeyWriter) labels(m map[string]string) {
 	}
 }
 
-// request is an amount of a resource.
-type request struct {
-	name   string
-	amount apiresource.Quantity
+// Request is an amount of a resource.
+type Request struct {
+	Name   string
+	Amount apiresource.Quantity
 }
 
 // resources writes a list by rising name; none is not the same as an empty one.
@@ -255,12 +255,12 @@ func (w *podKeyWriter) resources(list corev1.ResourceList) {
 	}
 	w.requests = w.requests[:0]
 	for name, q := range list {
-		w.requests = append(w.requests, request{string(name), q})
+		w.requests = append(w.requests, Request{string(name), q})
 	}
-	slices.SortFunc(w.requests, func(a, b request) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(w.requests, func(a, b Request) int { return strings.Compare(a.Name, b.Name) })
 	for i := range w.requests {
-		w.text(w.requests[i].name)
-		w.quantity(&w.requests[i].amount)
+		w.text(w.requests[i].Name)
+		w.quantity(&w.requests[i].Amount)
 	}
 }
 

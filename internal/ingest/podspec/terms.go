@@ -1,4 +1,4 @@
-package ingest
+package podspec
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// nameField is the one field of a node that affinity may ask for. It is kept like a label: a node answers with its
+// NameField is the one field of a node that affinity may ask for. It is kept like a label: a node answers with its
 // name, and nothing that can be bought has one yet.
-const nameField = "metadata.name"
+const NameField = "metadata.name"
 
 // termsOf writes node selector and required node affinity as alternatives.
 func termsOf(spec *corev1.PodSpec) (terms []require.Set, unsupported []string) {
@@ -49,11 +49,11 @@ func nodeTerm(set require.Set, term *corev1.NodeSelectorTerm) (out require.Set, 
 	}
 	for _, f := range term.MatchFields {
 		in := f.Operator == corev1.NodeSelectorOpIn || f.Operator == corev1.NodeSelectorOpNotIn
-		if f.Key != nameField || !in || len(f.Values) != 1 {
+		if f.Key != NameField || !in || len(f.Values) != 1 {
 			return set, fmt.Sprintf("nodeAffinity matchFields with %s %s %s", f.Key, f.Operator, someOf(f.Values))
 		}
 		values, _ := require.Make(require.Operator(f.Operator), f.Values)
-		set = set.With(nameField, values)
+		set = set.With(NameField, values)
 	}
 	return set, ""
 }

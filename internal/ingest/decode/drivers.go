@@ -1,4 +1,4 @@
-package ingest
+package decode
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +9,7 @@ import (
 
 // Volumes of clouds that Kubernetes once handled by itself are handled by these drivers now.
 const (
-	ebsDriver      = "ebs.csi.aws.com"
+	EbsDriver      = "ebs.csi.aws.com"
 	gceDriver      = "pd.csi.storage.gke.io"
 	azureDriver    = "disk.csi.azure.com"
 	cinderDriver   = "cinder.csi.openstack.org"
@@ -17,10 +17,10 @@ const (
 )
 
 // csiDriver is the driver behind a storage class' provisioner; empty for those of old whose volumes nobody counts.
-func csiDriver(provisioner string) string {
+func CsiDriver(provisioner string) string {
 	switch provisioner {
 	case "kubernetes.io/aws-ebs":
-		return ebsDriver
+		return EbsDriver
 	case "kubernetes.io/gce-pd":
 		return gceDriver
 	case "kubernetes.io/azure-disk":
@@ -36,13 +36,13 @@ func csiDriver(provisioner string) string {
 }
 
 // diskOf names the driver of a volume and its handle there; both empty if nobody counts it.
-func diskOf(pv *corev1.PersistentVolume) (driver, handle string) {
+func DiskOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	s := &pv.Spec.PersistentVolumeSource
 	switch {
 	case s.CSI != nil:
 		return s.CSI.Driver, s.CSI.VolumeHandle
 	case s.AWSElasticBlockStore != nil:
-		return ebsDriver, s.AWSElasticBlockStore.VolumeID
+		return EbsDriver, s.AWSElasticBlockStore.VolumeID
 	case s.GCEPersistentDisk != nil:
 		return gceDriver, s.GCEPersistentDisk.PDName
 	case s.AzureDisk != nil:
@@ -57,10 +57,10 @@ func diskOf(pv *corev1.PersistentVolume) (driver, handle string) {
 
 // inlineDisk is diskOf for a disk that a pod names without a claim. Volumes that a driver makes for one pod alone (csi)
 // are not counted by Kubernetes.
-func inlineDisk(v *corev1.Volume) (driver, handle string) {
+func InlineDisk(v *corev1.Volume) (driver, handle string) {
 	switch {
 	case v.AWSElasticBlockStore != nil:
-		return ebsDriver, v.AWSElasticBlockStore.VolumeID
+		return EbsDriver, v.AWSElasticBlockStore.VolumeID
 	case v.GCEPersistentDisk != nil:
 		return gceDriver, v.GCEPersistentDisk.PDName
 	case v.AzureDisk != nil:
@@ -75,7 +75,7 @@ func inlineDisk(v *corev1.Volume) (driver, handle string) {
 
 // topologyKey is the label that a volume's topology is about. Drivers have zone labels of their own, which a node gets
 // only when the driver has come up on it; they say the same as the zone of the node.
-func topologyKey(key string) string {
+func TopologyKey(key string) string {
 	switch key {
 	case "topology.ebs.csi.aws.com/zone", "topology.gke.io/zone", "topology.disk.csi.azure.com/zone":
 		return cluster.ZoneLabel

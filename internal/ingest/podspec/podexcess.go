@@ -1,11 +1,10 @@
-package ingest
+package podspec
 
 import (
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
@@ -15,37 +14,21 @@ import (
 // planned for and says why. Each bound is far above what people write and small enough that one pod costs milliseconds.
 // They are listed in docs/concepts/bounds.md.
 const (
-	mostSelectorLabels  = 256    // spec.nodeSelector
-	mostNodeTerms       = 256    // node affinity: required terms, and as many preferred ones
-	mostNodeExpressions = 2048   // node affinity: expressions in all terms
-	mostNodeValues      = 20_000 // node affinity: values in all expressions
+	MostSelectorLabels  = 256    // spec.nodeSelector
+	MostNodeTerms       = 256    // node affinity: required terms, and as many preferred ones
+	MostNodeExpressions = 2048   // node affinity: expressions in all terms
+	MostNodeValues      = 20_000 // node affinity: values in all expressions
 	mostNodeEntries     = 4096   // the labels of the node selector once for each required term, and their expressions
-	mostPodTerms        = 200    // terms of pod affinity and anti-affinity, required and preferred
-	mostSpreads         = 64     // spec.topologySpreadConstraints
-	mostTolerations     = 512
-	mostContainers      = 1024 // init containers included
-	mostHostPorts       = 2048
-	mostResources       = 64   // kinds of resource that all containers together ask for
+	MostPodTerms        = 200    // terms of pod affinity and anti-affinity, required and preferred
+	MostSpreads         = 64     // spec.topologySpreadConstraints
+	MostTolerations     = 512
+	MostContainers      = 1024 // init containers included
+	MostHostPorts       = 2048
+	MostResources       = 64   // kinds of resource that all containers together ask for
 	mostRequests        = 8192 // entries in the requests of all containers
-	mostVolumes         = 512
-	mostPlaces          = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
+	MostVolumes         = 512
+	MostPlaces          = 1024 // terms in a volume's node affinity, or in a storage class's allowed topologies
 )
-
-// tooLong is the reason of the event on an object other than a pod of which a list is too long to be read.
-const tooLong = "TooLong"
-
-// tellTooLong tells an object what of it was too long to be kept, and what is made of it instead; what was told before
-// is taken back if nothing was. The lock is held.
-func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
-	id := o.GetNamespace() + "/" + o.GetName()
-	b.forgetNote(kind, id)
-	if why := decode.TooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
-		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
-			UID:    string(o.GetUID()),
-			Reason: tooLong, Warning: true, Message: why + "; " + instead}
-		b.noteAndWake(noChange)
-	}
-}
 
 // podExcess is what a pod has too much of.
 type podExcess struct {
@@ -67,7 +50,7 @@ func (x *podExcess) check(have, most int, field, fix string) bool {
 // podExcessOf measures what a pod asks for. It costs a fraction of reading it.
 func podExcessOf(spec *corev1.PodSpec) podExcess {
 	var x podExcess
-	x.node = x.check(len(spec.NodeSelector), mostSelectorLabels, "labels in spec.nodeSelector",
+	x.node = x.check(len(spec.NodeSelector), MostSelectorLabels, "labels in spec.nodeSelector",
 		"select nodes by fewer labels")
 	if a := spec.Affinity; a != nil {
 		if a.NodeAffinity != nil {
@@ -76,9 +59,9 @@ func podExcessOf(spec *corev1.PodSpec) podExcess {
 		x.podAffinity(a)
 	}
 	x.spreads(spec.TopologySpreadConstraints)
-	x.tolerations = x.check(len(spec.Tolerations), mostTolerations, "spec.tolerations", "tolerate several taints by "+
+	x.tolerations = x.check(len(spec.Tolerations), MostTolerations, "spec.tolerations", "tolerate several taints by "+
 		"one toleration without a value or a key")
-	x.check(len(spec.Containers)+len(spec.InitContainers), mostContainers, "containers and init containers",
+	x.check(len(spec.Containers)+len(spec.InitContainers), MostContainers, "containers and init containers",
 		"split the pod")
 	ports, requests, longest := 0, 0, 0
 	for _, list := range [2][]corev1.Container{spec.Containers, spec.InitContainers} {
@@ -87,14 +70,14 @@ func podExcessOf(spec *corev1.PodSpec) podExcess {
 			ports, requests, longest = ports+len(list[i].Ports), requests+n, max(longest, n)
 		}
 	}
-	x.resources = x.check(longest, mostResources, "resources in the requests of a container", "ask for fewer kinds "+
+	x.resources = x.check(longest, MostResources, "resources in the requests of a container", "ask for fewer kinds "+
 		"of resource") ||
 		x.check(requests, mostRequests, "requests of all containers", "split the pod")
-	if ports > mostHostPorts {
-		x.ports = x.check(len(portsOf(spec)), mostHostPorts, "host ports of containers", "name fewer host ports")
+	if ports > MostHostPorts {
+		x.ports = x.check(len(portsOf(spec)), MostHostPorts, "host ports of containers", "name fewer host ports")
 	}
-	if len(spec.Volumes) > mostVolumes {
-		x.check(countSources(spec), mostVolumes, "spec.volumes with claims or disks", "use fewer volumes or split "+
+	if len(spec.Volumes) > MostVolumes {
+		x.check(countSources(spec), MostVolumes, "spec.volumes with claims or disks", "use fewer volumes or split "+
 			"the pod")
 	}
 	return x
@@ -122,10 +105,10 @@ func (x *podExcess) nodeAffinity(a *corev1.NodeAffinity, labels int) {
 	for i := range preferred {
 		add(&preferred[i].Preference)
 	}
-	problem := x.check(terms, mostNodeTerms, "required terms in "+field, fix)
-	problem = x.check(len(preferred), mostNodeTerms, "preferred terms in "+field, fix) || problem
-	problem = x.check(expressions, mostNodeExpressions, "expressions in "+field, fix) || problem
-	problem = x.check(values, mostNodeValues, "values in "+field, "select nodes by a label that they share") || problem
+	problem := x.check(terms, MostNodeTerms, "required terms in "+field, fix)
+	problem = x.check(len(preferred), MostNodeTerms, "preferred terms in "+field, fix) || problem
+	problem = x.check(expressions, MostNodeExpressions, "expressions in "+field, fix) || problem
+	problem = x.check(values, MostNodeValues, "values in "+field, "select nodes by a label that they share") || problem
 	problem = problem || x.check(entries, mostNodeEntries, "labels of spec.nodeSelector, once for each term, and "+
 		"expressions in "+field, "ask for fewer labels in spec.nodeSelector")
 	x.node = x.node || problem
@@ -153,7 +136,7 @@ func (x *podExcess) podAffinity(a *corev1.Affinity) {
 		required(p.RequiredDuringSchedulingIgnoredDuringExecution)
 		preferred(p.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
-	x.podRules = x.check(terms, mostPodTerms, "terms of pod affinity and anti-affinity in spec.affinity",
+	x.podRules = x.check(terms, MostPodTerms, "terms of pod affinity and anti-affinity in spec.affinity",
 		"use fewer terms with wider selectors")
 	x.podRules = x.check(parts, decode.MostSelectorParts, "labels, expressions, values and namespaces in the pod "+
 		"terms of "+
@@ -172,7 +155,7 @@ func (x *podExcess) spreads(list []corev1.TopologySpreadConstraint) {
 	for i := range list {
 		parts += decode.SelectorParts(list[i].LabelSelector) + len(list[i].MatchLabelKeys)
 	}
-	problem := x.check(len(list), mostSpreads, field, "spread over fewer topology keys")
+	problem := x.check(len(list), MostSpreads, field, "spread over fewer topology keys")
 	problem = x.check(parts, decode.MostSelectorParts, "labels, expressions and values in "+field,
 		"select pods by a label "+
 			"that they share") || problem
@@ -211,7 +194,7 @@ func (x *podExcess) strip(spec *corev1.PodSpec) *corev1.PodSpec {
 func drainTolerations(list []corev1.Toleration) []corev1.Toleration {
 	var out []corev1.Toleration
 	for _, t := range list {
-		if len(out) < mostTolerations && (t.Key == "" || t.Key == cluster.DisruptedTaint) {
+		if len(out) < MostTolerations && (t.Key == "" || t.Key == cluster.DisruptedTaint) {
 			out = append(out, t)
 		}
 	}
@@ -246,7 +229,7 @@ func countSources(spec *corev1.PodSpec) int {
 	n := 0
 	for i := range spec.Volumes {
 		v := &spec.Volumes[i]
-		inline, _ := inlineDisk(v)
+		inline, _ := decode.InlineDisk(v)
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil ||
 			inline != "" {
 			n++
@@ -266,8 +249,8 @@ func someOf(list []string) string {
 	return fmt.Sprint(list)
 }
 
-// firstFew are the first reasons of a list that a person would read, and how many more there are.
-func firstFew(reasons []string) []string {
+// FirstFew are the first reasons of a list that a person would read, and how many more there are.
+func FirstFew(reasons []string) []string {
 	if more := len(reasons) - mostNamed; more > 1 {
 		return append(reasons[:mostNamed:mostNamed], fmt.Sprintf("and %d more of the kind", more))
 	}

@@ -1,4 +1,4 @@
-package ingest
+package podspec
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 
 // ruleReader turns what one pod says about other pods into rules and wishes.
 type ruleReader struct {
-	book        *Book
+	specs       *Specs
 	meta        *metav1.ObjectMeta
 	rules       []*cluster.Rule
 	preferences []cluster.Preference
@@ -25,8 +25,8 @@ type ruleReader struct {
 }
 
 // readRules lists what ties a pod to others, what it would like, and what of it can't be read. The lock is held.
-func (b *Book) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleReader {
-	r := &ruleReader{book: b, meta: meta}
+func (s *Specs) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleReader {
+	r := &ruleReader{specs: s, meta: meta}
 	if a := spec.Affinity; a != nil {
 		r.nodePreferences(a.NodeAffinity)
 		if a.PodAffinity != nil {
@@ -46,6 +46,16 @@ func (b *Book) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleRea
 	}
 	r.sortRules()
 	return r
+}
+
+// AddSpreads adds topology spread constraints that count the selected pods.
+func (s *Specs) AddSpreads(to *Spec, constraints []corev1.TopologySpreadConstraint, selected cluster.Selector) {
+	r := &ruleReader{specs: s, rules: slices.Clone(to.rules), preferences: slices.Clone(to.preferences)}
+	for i := range constraints {
+		r.spreadOver(&constraints[i], selected)
+	}
+	r.sortRules()
+	to.rules, to.preferences = r.rules, r.preferences
 }
 
 // sortRules brings the rules into one order, each once.
@@ -80,7 +90,7 @@ func (r *ruleReader) affinity(terms []corev1.PodAffinityTerm) {
 	for i := range terms {
 		rule := cluster.Rule{Kind: cluster.Affinity, TopologyKey: validate.NormalizeKey(terms[i].TopologyKey),
 			Selectors: all}
-		r.require(r.book.internKeyedRule(rule, text))
+		r.require(r.specs.internKeyedRule(rule, text))
 	}
 }
 
@@ -96,7 +106,7 @@ func (r *ruleReader) require(rule *cluster.Rule) { r.rules = append(r.rules, rul
 
 func (r *ruleReader) termRule(kind cluster.RuleKind, term *corev1.PodAffinityTerm,
 	selectors ...cluster.Selector) *cluster.Rule {
-	return r.book.internRule(cluster.Rule{Kind: kind, TopologyKey: validate.NormalizeKey(term.TopologyKey),
+	return r.specs.internRule(cluster.Rule{Kind: kind, TopologyKey: validate.NormalizeKey(term.TopologyKey),
 		Selectors: selectors})
 }
 
@@ -157,10 +167,10 @@ func (r *ruleReader) spreadOver(c *corev1.TopologySpreadConstraint, s cluster.Se
 		rule.MinDomains = int(*c.MinDomains)
 	}
 	if c.WhenUnsatisfiable == corev1.ScheduleAnyway {
-		r.preferences = append(r.preferences, cluster.Preference{Weight: 1, Rule: r.book.internRule(rule)})
+		r.preferences = append(r.preferences, cluster.Preference{Weight: 1, Rule: r.specs.internRule(rule)})
 		return
 	}
-	r.require(r.book.internRule(rule))
+	r.require(r.specs.internRule(rule))
 }
 
 // labelSelector reads a selector of Kubernetes: none selects nothing, an empty one everything.
@@ -184,19 +194,26 @@ func (r *ruleReader) labelSelector(in *metav1.LabelSelector) cluster.Selector {
 	return cluster.Selector{Labels: require.Of(entries)}
 }
 
+// ReadSelector reads a selector of labels, and says what of it can't be read.
+func ReadSelector(in *metav1.LabelSelector) (s cluster.Selector, problems []string) {
+	var r ruleReader
+	s = r.labelSelector(in)
+	return s, r.problems
+}
+
 // internRule finds or makes the one value of a rule. The lock is held.
-func (b *Book) internRule(r cluster.Rule) *cluster.Rule {
-	return b.internKeyedRule(r, selectorsText(r.Selectors))
+func (s *Specs) internRule(r cluster.Rule) *cluster.Rule {
+	return s.internKeyedRule(r, selectorsText(r.Selectors))
 }
 
 // internKeyedRule is rule for one whose selectors have been written down. The lock is held.
-func (b *Book) internKeyedRule(r cluster.Rule, selectors string) *cluster.Rule {
+func (s *Specs) internKeyedRule(r cluster.Rule, selectors string) *cluster.Rule {
 	r.Key = ruleText(&r) + selectors
-	if have := b.rules[r.Key]; have != nil {
+	if have := s.rules[r.Key]; have != nil {
 		return have
 	}
-	b.rules[r.Key] = &r
-	b.keptBytes += ruleCost(&r)
+	s.rules[r.Key] = &r
+	s.keptBytes += ruleCost(&r)
 	return &r
 }
 
@@ -223,22 +240,23 @@ func ruleText(r *cluster.Rule) string {
 	return text.String()
 }
 
-// longText is the length from which selectors are told apart by a hash of their text: each rule keeps its own key.
-const longText = 4096
+// LongText is the length from which selectors are told apart by a hash of their text: each rule keeps its own key.
+const LongText = 4096
 
 func selectorsText(selectors []cluster.Selector) string {
 	text := new(strings.Builder)
 	for i := range selectors {
 		text.WriteString(" | ")
-		selectorText(text, &selectors[i])
+		SelectorText(text, &selectors[i])
 	}
-	if text.Len() < longText {
+	if text.Len() < LongText {
 		return text.String()
 	}
 	return fmt.Sprintf(" | %d selectors %x", len(selectors), sha256.Sum256([]byte(text.String())))
 }
 
-func selectorText(text *strings.Builder, s *cluster.Selector) {
+// SelectorText writes a selector as a text that two of them share exactly if they select the same.
+func SelectorText(text *strings.Builder, s *cluster.Selector) {
 	if s.MatchesNone {
 		text.WriteString("nothing")
 		return

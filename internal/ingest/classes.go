@@ -1,0 +1,134 @@
+package ingest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/resource"
+)
+
+// remakeForOffered makes classes anew that ask for what can be had only now. The lock is held.
+func (b *Book) remakeForOffered() {
+	if b.specs.Dims.TakeNewOffers() {
+		b.specs.NumberRequested()
+		b.remakeClasses(b.specs.Dims.LacksDimension)
+	}
+}
+
+// reclaimDimensions gives up the numbers of resources that nobody asks for any more, if somebody was turned away
+// because there was none left. The lock is held.
+func (b *Book) reclaimDimensions(now time.Time) {
+	if !b.specs.Dims.IsOut() {
+		return
+	}
+	b.remakeClasses(b.specs.Yield(b.dimensionsFixed()))
+	if !b.specs.Dims.FreeUnused(b.dimensionsInUse(), now) {
+		return
+	}
+	b.dropUnused() // classes that count by the old numbers among them
+	b.specs.Renumber()
+	b.remakeClasses(b.specs.Dims.LacksDimension)
+	for _, e := range b.pools {
+		if e.pool.Limits.Broken != "" {
+			p := *e.pool
+			p.Limits = b.specs.Dims.LimitsOf(e.object.Spec.Limits)
+			e.pool = &p
+			b.noteAndWake(changesRoom)
+		}
+	}
+}
+
+// remakeClasses makes classes anew whose resources are numbered differently now, and gives them to their pods. The lock
+// is held.
+func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
+	changed := b.specs.Remake(which)
+	if len(changed) == 0 {
+		return
+	}
+	for uid, d := range b.daemons {
+		if c := changed[d.Class]; c != nil {
+			next := *d
+			next.Class = c
+			b.daemons[uid] = &next
+		}
+	}
+	for _, old := range b.pods.all() {
+		c := changed[old.Class]
+		if c == nil {
+			continue
+		}
+		p := *old
+		if p.Class = c; b.volumesOfPods[p.UID] != nil {
+			b.applyVolumes(&p, b.volumesOfPods[p.UID])
+		}
+		b.pods.set(p.UID, &p)
+	}
+	b.noteAndWake(changesDemand | changesRoom)
+}
+
+// noteAttachLimits notes that some node or type can attach only so many volumes of these drivers: classes with such
+// volumes count them from now on. The lock is held.
+func (b *Book) noteAttachLimits(drivers []string) {
+	slices.Sort(drivers)
+	if !b.specs.Dims.NoteLimited(drivers) {
+		return
+	}
+	b.remakeClasses(func(r *podspec.Spec) bool {
+		return slices.ContainsFunc(r.Requests, func(q podspec.Request) bool {
+			driver, ok := strings.CutPrefix(q.Name, resource.AttachPrefix)
+			return ok && slices.Contains(drivers, driver)
+		})
+	})
+}
+
+// readTypeLimits notes what the types that are for sale can attach. The lock is held.
+func (b *Book) readTypeLimits() {
+	limits, drivers := b.volumeLimits()
+	if maps.EqualFunc(limits, b.typeLimits, maps.Equal) {
+		return // most lists bring other prices: nothing has to be measured again
+	}
+	b.typeLimits = limits
+	b.specs.Dims.RemeasureAll()
+	b.noteAttachLimits(drivers)
+}
+
+// dimensionsInUse are those that a pod, a daemon, a claim or a pool's limit counts by. The lock is held.
+func (b *Book) dimensionsInUse() [resource.Size]bool {
+	used := b.dimensionsFixed()
+	for _, p := range b.pods.all() {
+		markUsed(&used, &p.Class.Requests)
+	}
+	for _, d := range b.daemons {
+		markUsed(&used, &d.Class.Requests)
+	}
+	return used
+}
+
+func markUsed(used *[resource.Size]bool, v *resource.Vector) {
+	for dim := range v {
+		used[dim] = used[dim] || v[dim] != 0
+	}
+}
+
+// dimensionsFixed are those that a claim or a pool's limit counts by: they are nobody else's to have. The lock is held.
+func (b *Book) dimensionsFixed() [resource.Size]bool {
+	var used [resource.Size]bool
+	for _, e := range b.claims {
+		markUsed(&used, &e.claim.Requests)
+	}
+	for _, f := range b.inFlight {
+		if create, ok := f.command.(command.CreateClaim); ok {
+			markUsed(&used, &create.Requests)
+		}
+	}
+	for _, e := range b.pools {
+		for dim, set := range e.pool.Limits.Set {
+			used[dim] = used[dim] || set
+		}
+	}
+	return used
+}

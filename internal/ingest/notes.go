@@ -1,0 +1,31 @@
+package ingest
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/decode"
+)
+
+// tooLong is the reason of the event on an object other than a pod of which a list is too long to be read.
+const tooLong = "TooLong"
+
+// tellTooLong tells an object what of it was too long to be kept, and what is made of it instead; what was told before
+// is taken back if nothing was. The lock is held.
+func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
+	id := o.GetNamespace() + "/" + o.GetName()
+	b.forgetNote(kind, id)
+	if why := decode.TooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
+		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+			UID:    string(o.GetUID()),
+			Reason: tooLong, Warning: true, Message: why + "; " + instead}
+		b.noteAndWake(noChange)
+	}
+}
+
+// forgetNote drops what was to be told about an object. The lock is held.
+func (b *Book) forgetNote(kind, uid string) {
+	if len(b.notes) > 0 {
+		delete(b.notes, kind+uid)
+	}
+}
