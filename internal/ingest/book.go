@@ -15,9 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-sh/tenon/internal/ingest/volumes"
+
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -26,6 +26,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Book is what is known of the world. It is safe for concurrent use.
@@ -39,15 +40,13 @@ type Book struct {
 	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
 	otherObjects   otherObjects
 
-	specs podspec.Specs
+	specs        podspec.Specs
+	storage      volumes.Storage
+	mounts       volumes.Mounts
+	attachments  volumes.Attachments
+	attachLimits volumes.AttachLimits
 
-	// Pods with volumes, by UID; which of them use a claim; and the specs of those that have volumes or default
-	// constraints.
-	volumesOfPods  map[string]*podVolumes
-	claimUsers     map[string]map[string]bool
-	unboundPods    map[string]bool // pods with a claim that is not bound
-	stalePods      map[string]bool // pods whose volumes the next snapshot looks at again
-	spreadDefaults *defaultSpread  // nil without default constraints
+	spreadDefaults *defaultSpread // nil without default constraints
 	daemonBytes    int
 	collectAt      collectThreshold // how much may be remembered before what is unused is dropped
 
@@ -71,20 +70,9 @@ type Book struct {
 	owners             *sharedMap[cluster.Owner]
 	nodeClasses        map[cluster.ClassRef]cluster.NodeClassState
 
-	namespaces     *sharedMap[cluster.Labels]
-	identity       string                                   // the UID of kube-system
-	endOrphans     time.Time                                // what it says about orphans
-	volumeClaims   map[string]*corev1.PersistentVolumeClaim // by namespace/name
-	claimOf        map[string]string                        // the claim that is bound to a volume
-	volumes        map[string]*corev1.PersistentVolume
-	volumesOf      map[string]map[string]*corev1.PersistentVolume // by storage class and name
-	sortedVolumes  map[string][]string                            // names of volumesOf, as they are asked for
-	storageClasses map[string]*storagev1.StorageClass
-	madeBy         map[*storagev1.StorageClass]volumeChoices // where they make volumes, as it is asked for
-	csiLimits      map[string]map[string]int32               // by node and driver
-	typeLimits     map[string]map[string]int32               // by instance type and driver
-	attachments    map[string]attachedVolume
-	attached       map[string][]string // by node; nil if it is to be made anew
+	namespaces *sharedMap[cluster.Labels]
+	identity   string    // the UID of kube-system
+	endOrphans time.Time // what it says about orphans
 
 	catalogWake      chan struct{}           // wakes KeepCatalogs
 	poolCatalogs     map[string]*poolCatalog // what each pool can buy
@@ -125,20 +113,16 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		specs: podspec.New(),
-		now:   now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool), otherObjects: newOtherObjects(),
-		changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
-		catalogWake:   make(chan struct{}, 1),
-		pods:          newOrderedMap[*cluster.Pod](),
-		volumesOfPods: make(map[string]*podVolumes), unboundPods: make(map[string]bool),
-		stalePods: make(map[string]bool), claimUsers: make(map[string]map[string]bool),
-		namespaces: newSharedMap[cluster.Labels](), volumeClaims: make(map[string]*corev1.PersistentVolumeClaim),
-		claimOf: make(map[string]string), volumes: make(map[string]*corev1.PersistentVolume),
-		volumesOf:     make(map[string]map[string]*corev1.PersistentVolume),
-		sortedVolumes: make(map[string][]string), madeBy: make(map[*storagev1.StorageClass]volumeChoices),
-		storageClasses: make(map[string]*storagev1.StorageClass), csiLimits: make(map[string]map[string]int32),
-		typeLimits: make(map[string]map[string]int32),
-		nodes:      make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
+		storage: volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
+		attachLimits: volumes.NewAttachLimits(),
+		specs:        podspec.New(),
+		now:          now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool),
+		otherObjects: newOtherObjects(),
+		changed:      make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
+		catalogWake: make(chan struct{}, 1),
+		pods:        newOrderedMap[*cluster.Pod](),
+		namespaces:  newSharedMap[cluster.Labels](),
+		nodes:       make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
 		pools:   make(map[string]*poolEntry),
 		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet),
 		daemonPods:  make(map[string]daemonPod),
@@ -149,8 +133,8 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
 		healthConditions: make(map[string]bool),
 		nodeBy:           make(map[string]string), claimBy: make(map[string]string),
-		pdbs:        make(map[string]*cluster.PDB),
-		attachments: make(map[string]attachedVolume), awaitingWrites: make(map[awaitedWrite]map[string]bool),
+		pdbs:           make(map[string]*cluster.PDB),
+		awaitingWrites: make(map[awaitedWrite]map[string]bool),
 		recentLaunches: make(map[string]launchResults), refusedLaunches: make(map[string]launchRefusal),
 		inventoryWake: make(chan struct{}, 1),
 		podEvents:     make(map[string]time.Time), inFlight: make(map[string]*inFlight),

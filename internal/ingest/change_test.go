@@ -3,6 +3,8 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -314,7 +316,7 @@ func TestRosterKeepsOrder(t *testing.T) {
 		if i%37 > 0 {
 			continue
 		}
-		keys := sortedKeys(twin)
+		keys := slices.Sorted(maps.Keys(twin))
 		list := r.all()
 		if len(list) != len(keys) || r.len() != len(keys) {
 			t.Fatalf("after %d: %d things, want %d", i, len(list), len(keys))

@@ -228,7 +228,7 @@ func (b *Book) claimAllocatable(c *cluster.Claim, list corev1.ResourceList) reso
 		return v // not launched yet
 	}
 	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
-	return b.specs.Dims.WithAttachLimits(v, b.typeLimits[kind])
+	return b.specs.Dims.WithAttachLimits(v, b.attachLimits.OfType(kind))
 }
 
 // claimChange says what it means that a claim looks like this now; changed is false if only its version differs.

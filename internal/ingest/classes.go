@@ -1,14 +1,15 @@
 package ingest
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // remakeForOffered makes classes anew that ask for what can be had only now. The lock is held.
@@ -62,8 +63,8 @@ func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
 			continue
 		}
 		p := *old
-		if p.Class = c; b.volumesOfPods[p.UID] != nil {
-			b.applyVolumes(&p, b.volumesOfPods[p.UID])
+		if p.Class = c; b.mounts.Of(p.UID) != nil {
+			b.applyVolumes(&p, b.mounts.Of(p.UID))
 		}
 		b.pods.set(p.UID, &p)
 	}
@@ -88,10 +89,9 @@ func (b *Book) noteAttachLimits(drivers []string) {
 // readTypeLimits notes what the types that are for sale can attach. The lock is held.
 func (b *Book) readTypeLimits() {
 	limits, drivers := b.volumeLimits()
-	if maps.EqualFunc(limits, b.typeLimits, maps.Equal) {
-		return // most lists bring other prices: nothing has to be measured again
+	if !b.attachLimits.SetTypes(limits) {
+		return
 	}
-	b.typeLimits = limits
 	b.specs.Dims.RemeasureAll()
 	b.noteAttachLimits(drivers)
 }
@@ -131,4 +131,9 @@ func (b *Book) dimensionsFixed() [resource.Size]bool {
 		}
 	}
 	return used
+}
+
+// allocatableOf is what pods may use of a node, with what it can attach. The lock is held.
+func (b *Book) allocatableOf(n *cluster.Node, list corev1.ResourceList) resource.Vector {
+	return b.specs.Dims.WithAttachLimits(b.specs.Dims.Measure(list), b.attachLimits.OfNode(n))
 }

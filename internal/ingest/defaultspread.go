@@ -182,7 +182,7 @@ func (b *Book) putController(c controller, s controllerSelector) {
 	} else {
 		d.controllers[c] = s
 	}
-	b.refreshPods(sortedKeys(d.podsOf[c]), b.refreshDefaultSpread)
+	b.refreshPods(slices.Sorted(maps.Keys(d.podsOf[c])), b.refreshDefaultSpread)
 }
 
 // selectorLabels reads the selector of a controller; one that selects nothing or can't be read says nothing. The lock
@@ -266,8 +266,8 @@ func controllerOf(pod *corev1.Pod) controller {
 // refreshDefaultSpread gives a pod its class by what is known now of Services and its controller. The lock is held.
 func (b *Book) refreshDefaultSpread(p *cluster.Pod) {
 	base := b.specSpreadByDefault(p, b.spreadDefaults.pods[p.UID])
-	if v := b.volumesOfPods[p.UID]; v != nil {
-		v.base = base
+	if v := b.mounts.Of(p.UID); v != nil {
+		v.Base = base
 		b.applyVolumes(p, v)
 		return
 	}

@@ -46,8 +46,8 @@ func (b *Book) dropUnused() {
 	for _, d := range b.daemons {
 		u.Classes[d.Class] = true
 	}
-	for _, v := range b.volumesOfPods {
-		u.Specs[v.base] = true
+	for base := range b.mounts.Bases {
+		u.Specs[base] = true
 	}
 	b.spreadDefaults.markUsed(u.Specs)
 	b.specs.Forget(u)

@@ -55,7 +55,7 @@ func (b *Book) observeCapacity(n *cluster.Node) change {
 		l = &observedCapacity{least: make(corev1.ResourceList), limits: make(map[string]int32)}
 		of.types[kind] = l
 	}
-	if !l.lower(b.nodes[n.Name].mostAllocatable, b.csiLimits[n.Name]) {
+	if !l.lower(b.nodes[n.Name].mostAllocatable, b.attachLimits.OfNodeItself(n.Name)) {
 		return noChange
 	}
 	return b.renumberCatalogs(ref)

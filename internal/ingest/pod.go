@@ -29,7 +29,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		if old == nil {
 			b.assumeEviction(p)
 		}
-		b.notePodVolumesMoved(p.UID)
+		b.noteVolumesMoved(p.UID)
 		if p.Daemon {
 			b.learnDaemon(p, pod)
 		}
@@ -68,8 +68,8 @@ func (b *Book) removePod(uid string) {
 		return
 	}
 	b.pods.remove(old.UID)
-	b.notePodVolumesMoved(old.UID)
-	b.dropPodVolumes(old.UID)
+	b.noteVolumesMoved(old.UID)
+	b.mounts.Drop(old.UID)
 	b.unindexNominee(old)
 	b.tries.ForgetMessage(old.UID)
 	b.forgetNote("Pod", old.UID)

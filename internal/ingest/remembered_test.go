@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand"
 	"slices"
 	"strings"
@@ -121,14 +122,14 @@ func (d *drama) happen(step int) {
 	case k < 4:
 		d.addPod(step)
 	case k == 4 && len(d.pods) > 0:
-		uid := sortedKeys(d.pods)[d.r.Intn(len(d.pods))]
+		uid := slices.Sorted(maps.Keys(d.pods))[d.r.Intn(len(d.pods))]
 		d.note("%s goes", uid)
 		d.b.DeletePod(d.pods[uid])
 		delete(d.pods, uid)
 	case k == 5 && len(d.pods) > 0 && len(d.nodes) > 0:
-		uid := sortedKeys(d.pods)[d.r.Intn(len(d.pods))]
+		uid := slices.Sorted(maps.Keys(d.pods))[d.r.Intn(len(d.pods))]
 		if p := d.pods[uid].DeepCopy(); p.Spec.NodeName == "" {
-			p.Spec.NodeName, p.Status.Conditions = sortedKeys(d.nodes)[0], nil
+			p.Spec.NodeName, p.Status.Conditions = slices.Sorted(maps.Keys(d.nodes))[0], nil
 			d.pods[uid] = p
 			d.b.SetPod(p)
 			d.note("%s is bound to %s", uid, p.Spec.NodeName)

@@ -4,12 +4,15 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/ingest/volumes"
+
 	corev1 "k8s.io/api/core/v1"
+
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/component-helpers/storage/volume"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const volumeClaimKind = "PersistentVolumeClaim"
@@ -19,16 +22,15 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := claim.Namespace + "/" + claim.Name
-	b.volumeClaims[key], b.attached = claim, nil
+	b.storage.SetClaim(claim)
+	b.attachments.Recount()
 	b.forgetNote(volumeClaimKind, key)
-	if pv := claim.Spec.VolumeName; pv != "" {
-		b.claimOf[pv] = key
-	} else {
+	if claim.Spec.VolumeName == "" {
 		b.tellTooLong(volumeClaimKind, claim,
 			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that "+
 				"they share")
 	}
-	b.refreshVolumes(sortedKeys(b.claimUsers[key]))
+	b.refreshVolumes(b.mounts.Users(key))
 }
 
 // DeleteVolumeClaim takes in that a PersistentVolumeClaim is gone.
@@ -36,92 +38,121 @@ func (b *Book) DeleteVolumeClaim(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := namespace + "/" + name
-	if old := b.volumeClaims[key]; old != nil && b.claimOf[old.Spec.VolumeName] == key {
-		delete(b.claimOf, old.Spec.VolumeName)
-	}
-	delete(b.volumeClaims, key)
+	b.storage.DeleteClaim(key)
 	b.forgetNote(volumeClaimKind, key)
-	b.attached = nil
-	b.refreshVolumes(sortedKeys(b.claimUsers[key]))
+	b.attachments.Recount()
+	b.refreshVolumes(b.mounts.Users(key))
 }
 
 // SetVolume takes in a PersistentVolume.
 func (b *Book) SetVolume(pv *corev1.PersistentVolume) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.volumes[pv.Name]
-	b.indexVolume(old, pv)
-	b.refreshVolumes(b.podsDependingOn(pv.Name))
+	b.storage.SetVolume(pv)
+	b.attachments.Recount()
+	b.refreshVolumes(b.mounts.DependingOn(b.storage.ClaimOf(pv.Name)))
 }
 
 // DeleteVolume takes in that a PersistentVolume is gone.
 func (b *Book) DeleteVolume(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old := b.volumes[name]
-	b.indexVolume(old, nil)
-	b.refreshVolumes(b.podsDependingOn(name))
-}
-
-// indexVolume keeps a volume under its name and its storage class. The lock is held.
-func (b *Book) indexVolume(old, now *corev1.PersistentVolume) {
-	b.attached = nil
-	if old != nil {
-		class := volume.GetPersistentVolumeClass(old)
-		delete(b.sortedVolumes, class)
-		delete(b.volumes, old.Name)
-		delete(b.volumesOf[class], old.Name)
-		if len(b.volumesOf[class]) == 0 {
-			delete(b.volumesOf, class)
-		}
-	}
-	if now != nil {
-		class := volume.GetPersistentVolumeClass(now)
-		delete(b.sortedVolumes, class)
-		if b.volumesOf[class] == nil {
-			b.volumesOf[class] = make(map[string]*corev1.PersistentVolume)
-		}
-		b.volumes[now.Name], b.volumesOf[class][now.Name] = now, now
-	}
-}
-
-// podsDependingOn are the pods whose place may depend on a volume: those of the claim that is bound to it, and those
-// with claims that are not bound. The lock is held.
-func (b *Book) podsDependingOn(pv string) []string {
-	uids := b.podsWithUnbound()
-	for uid := range b.claimUsers[b.claimOf[pv]] {
-		uids[uid] = true
-	}
-	return sortedKeys(uids)
-}
-
-func (b *Book) podsWithUnbound() map[string]bool { return maps.Clone(b.unboundPods) }
-
-// setUnbound notes whether some claim of a pod is not bound. The lock is held.
-func (b *Book) setUnbound(uid string, open bool) {
-	if open {
-		b.unboundPods[uid] = true
-	} else {
-		delete(b.unboundPods, uid)
-	}
+	b.storage.DeleteVolume(name)
+	b.attachments.Recount()
+	b.refreshVolumes(b.mounts.DependingOn(b.storage.ClaimOf(name)))
 }
 
 // SetStorageClass takes in a StorageClass.
 func (b *Book) SetStorageClass(class *storagev1.StorageClass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.madeBy)
-	b.storageClasses[class.Name] = class
-	b.refreshVolumes(sortedKeys(b.podsWithUnbound()))
+	b.storage.SetClass(class)
+	b.refreshVolumes(b.mounts.Unbound())
 }
 
 // DeleteStorageClass takes in that a StorageClass is gone.
 func (b *Book) DeleteStorageClass(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.madeBy)
-	delete(b.storageClasses, name)
-	b.refreshVolumes(sortedKeys(b.podsWithUnbound()))
+	b.storage.DeleteClass(name)
+	b.refreshVolumes(b.mounts.Unbound())
+}
+
+// SetAttachment takes in a VolumeAttachment.
+func (b *Book) SetAttachment(va *storagev1.VolumeAttachment) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.attachments.Set(va) {
+		b.noteChange(noChange) // nobody waits for a volume to be attached
+	}
+}
+
+// DeleteAttachment takes in that a VolumeAttachment is gone.
+func (b *Book) DeleteAttachment(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.attachments.Delete(name) {
+		b.noteAndWake(noChange) // a node on its way out may have been waiting for it
+	}
+}
+
+// attachedNow lists, by node, the volumes that are attached, but for those of pods that no drain moves: nobody should
+// wait for them to be detached. The lock is held.
+func (b *Book) attachedNow() map[string][]string {
+	return b.attachments.ByNode(b.storage.DiskName, func() map[volumes.DiskOn]bool {
+		return b.mounts.Staying(func(uid string) (node string, stays bool) {
+			p, found := b.pods.get(uid)
+			if !found || !p.UsesRoom() || !p.Daemon && !p.Mirror && !p.StaysThroughDrain {
+				return "", false
+			}
+			return p.Node, true
+		})
+	})
+}
+
+// readPodVolumes gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock
+// is held.
+func (b *Book) readPodVolumes(p *cluster.Pod, pod *corev1.Pod) {
+	base := b.specWithDefaults(p, pod)
+	if v := b.mounts.Read(pod, base); v != nil {
+		b.applyVolumes(p, v)
+		return
+	}
+	p.Class = b.specs.Class(base)
+}
+
+// applyVolumes sets what follows from a pod's volumes as they are now. The lock is held.
+func (b *Book) applyVolumes(p *cluster.Pod, v *volumes.PodVolumes) {
+	n := b.storage.NeedsOf(v)
+	b.mounts.Apply(v, n)
+	p.Class = b.specs.Class(b.specs.Derive(v.Base, n.Key(), n.Extend))
+	p.ExclusiveVolumes, p.UnboundClaims, p.Volumes, p.VolumePlaces = n.Exclusive, n.Unbound, nil, n.Places
+	for _, a := range n.Attached {
+		if dim, ok := b.specs.Dims.Names.Lookup(resource.AttachPrefix + a.Driver); ok {
+			p.Volumes = append(p.Volumes, cluster.Volume{Dim: dim, Handle: a.Driver + "/" + a.Handle})
+		}
+	}
+}
+
+// refreshVolumes gives pods their class anew after something has changed that their volumes depend on. The lock is
+// held.
+func (b *Book) refreshVolumes(uids []string) {
+	if b.mounts.Defer(uids) {
+		b.noteAndWake(noChange)
+		return
+	}
+	b.refreshPods(uids, func(p *cluster.Pod) { b.applyVolumes(p, b.mounts.Of(p.UID)) })
+}
+
+// refreshStaleVolumes looks again at the volumes that events have left for later. The lock is held.
+func (b *Book) refreshStaleVolumes() {
+	if uids := b.mounts.TakeDeferred(); len(uids) > 0 {
+		b.refreshPods(uids, func(p *cluster.Pod) {
+			if v := b.mounts.Of(p.UID); v != nil {
+				b.applyVolumes(p, v)
+			}
+		})
+	}
 }
 
 // SetCSINode takes in how many volumes each driver can attach to a node.
@@ -145,13 +176,8 @@ func (b *Book) DeleteCSINode(name string) {
 }
 
 func (b *Book) setCSILimits(node string, limits map[string]int32) {
-	if maps.Equal(b.csiLimits[node], limits) {
+	if !b.attachLimits.SetNode(node, limits) {
 		return
-	}
-	if len(limits) == 0 {
-		delete(b.csiLimits, node)
-	} else {
-		b.csiLimits[node] = limits
 	}
 	b.noteAttachLimits(slices.Collect(maps.Keys(limits)))
 	if e := b.nodes[node]; e != nil {
@@ -189,4 +215,35 @@ func (b *Book) DeleteNamespace(name string) {
 	defer b.mu.Unlock()
 	b.namespaces.remove(name)
 	b.noteAndWake(changesRoom)
+}
+
+// refreshPods gives pods anew what follows from other objects, and notes what that changes. The lock is held.
+func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
+	what := noChange
+	changed := false
+	for _, uid := range uids {
+		old, found := b.pods.get(uid)
+		if !found {
+			continue
+		}
+		p := *old
+		anew(&p)
+		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.ExclusiveVolumes,
+			old.ExclusiveVolumes) && slices.Equal(p.UnboundClaims, old.UnboundClaims) &&
+			slices.EqualFunc(p.VolumePlaces, old.VolumePlaces, cluster.VolumePlace.Equal) {
+			continue
+		}
+		b.pods.set(uid, &p)
+		what, changed = what|podChange(old, &p), true
+	}
+	if changed {
+		b.noteAndWake(what)
+	}
+}
+
+// noteVolumesMoved notes that a pod has changed whose volumes may be ones that stay attached. The lock is held.
+func (b *Book) noteVolumesMoved(uid string) {
+	if b.mounts.Of(uid) != nil {
+		b.attachments.Recount()
+	}
 }

@@ -403,8 +403,8 @@ func TestChangesOfVolumesReachPods(t *testing.T) {
 		}
 	}
 	b.DeletePod(mounting("data"))
-	if len(b.volumesOfPods) != 0 || len(b.claimUsers) != 0 {
-		t.Errorf("of a pod that is gone is kept: %v %v", b.volumesOfPods, b.claimUsers)
+	if b.mounts.Of("p") != nil || len(b.mounts.Unbound())+len(b.mounts.Users("default/data")) > 0 {
+		t.Error("volumes of a pod that is gone are kept")
 	}
 }
 

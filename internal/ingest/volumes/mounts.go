@@ -1,4 +1,4 @@
-package ingest
+package volumes
 
 import (
 	"crypto/sha256"
@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -19,140 +18,156 @@ import (
 // mostChoices bounds in how many ways a pod's volumes can be combined; beyond it the rest is left out.
 const mostChoices = 256
 
-// podVolumes is a pod with volumes: what its class is made from, to make it anew when claims, volumes or storage
+// PodVolumes is a pod with volumes: what its class is made from, to make it anew when claims, volumes or storage
 // classes change.
-type podVolumes struct {
+type PodVolumes struct {
 	namespace, uid string
-	base           *podspec.Spec // without the volumes
+	Base           *podspec.Spec // without the volumes
 	sources        []volumeSource
 	disks          []attachment
 }
 
-// readPodVolumes gives a pod its class, volumes and exclusive claims. Most pods have no volume that matters. The lock
-// is held.
-func (b *Book) readPodVolumes(p *cluster.Pod, pod *corev1.Pod) {
-	base := b.specWithDefaults(p, pod)
-	sources := sourcesOf(pod)
-	if len(sources) == 0 || len(sources) > podspec.MostVolumes { // the base says that there are too many
+// Mounts knows which pods have volumes.
+type Mounts struct {
+	ofPods  map[string]*PodVolumes     // by UID
+	users   map[string]map[string]bool // the pods that use a claim
+	unbound map[string]bool            // pods with a claim that is not bound
+	stale   map[string]bool            // pods whose volumes are to be looked at again
+}
 
-		b.dropPodVolumes(p.UID)
-		p.Class = b.specs.Class(base)
-		return
+// NewMounts knows no pod yet.
+func NewMounts() Mounts {
+	return Mounts{ofPods: make(map[string]*PodVolumes), users: make(map[string]map[string]bool),
+		unbound: make(map[string]bool), stale: make(map[string]bool)}
+}
+
+// Read takes in a pod's volumes; base is its spec without them. It is nil if the pod has none that matters, or too
+// many, which base says.
+func (m *Mounts) Read(pod *corev1.Pod, base *podspec.Spec) *PodVolumes {
+	uid, sources := string(pod.UID), sourcesOf(pod)
+	if len(sources) == 0 || len(sources) > podspec.MostVolumes {
+		m.Drop(uid)
+		return nil
 	}
-	if old := b.volumesOfPods[p.UID]; old == nil || !slices.Equal(old.sources, sources) {
-		b.dropPodVolumes(p.UID)
+	if old := m.ofPods[uid]; old == nil || !slices.Equal(old.sources, sources) {
+		m.Drop(uid)
 		for _, s := range sources {
 			if s.claim != "" {
-				b.addClaimUser(p.Namespace+"/"+s.claim, p.UID)
+				m.addUser(pod.Namespace+"/"+s.claim, uid)
 			}
 		}
 	}
-	v := &podVolumes{namespace: p.Namespace, uid: p.UID, base: base, sources: sources}
-	b.volumesOfPods[p.UID] = v
-	b.applyVolumes(p, v)
+	v := &PodVolumes{namespace: pod.Namespace, uid: uid, Base: base, sources: sources}
+	m.ofPods[uid] = v
+	return v
 }
 
-// dropPodVolumes forgets a pod's volumes. The lock is held.
-func (b *Book) dropPodVolumes(uid string) {
-	v := b.volumesOfPods[uid]
+// Drop forgets a pod's volumes.
+func (m *Mounts) Drop(uid string) {
+	v := m.ofPods[uid]
 	if v == nil {
 		return
 	}
-	delete(b.volumesOfPods, uid)
-	b.setUnbound(uid, false)
+	delete(m.ofPods, uid)
+	delete(m.unbound, uid)
 	for _, s := range v.sources {
 		key := v.namespace + "/" + s.claim
-		if users := b.claimUsers[key]; users != nil {
+		if users := m.users[key]; users != nil {
 			delete(users, uid)
 			if len(users) == 0 {
-				delete(b.claimUsers, key)
+				delete(m.users, key)
 			}
 		}
 	}
 }
 
-func (b *Book) addClaimUser(claim, uid string) {
-	if b.claimUsers[claim] == nil {
-		b.claimUsers[claim] = make(map[string]bool)
+func (m *Mounts) addUser(claim, uid string) {
+	if m.users[claim] == nil {
+		m.users[claim] = make(map[string]bool)
 	}
-	b.claimUsers[claim][uid] = true
+	m.users[claim][uid] = true
 }
 
-// applyVolumes sets what follows from a pod's volumes as they are now. The lock is held.
-func (b *Book) applyVolumes(p *cluster.Pod, v *podVolumes) {
-	n := b.volumeNeedsOf(v)
-	v.disks = n.attached
-	b.setUnbound(v.uid, n.hasUnboundClaim)
-	p.Class = b.specs.Class(b.specs.Derive(v.base, hashIfLong(n.text()), n.extend))
-	p.ExclusiveVolumes, p.UnboundClaims, p.Volumes, p.VolumePlaces = n.exclusive, n.unbound, nil, n.places
-	for _, a := range n.attached {
-		if dim, ok := b.specs.Dims.Names.Lookup(resource.AttachPrefix + a.driver); ok {
-			p.Volumes = append(p.Volumes, cluster.Volume{Dim: dim, Handle: a.driver + "/" + a.handle})
+// Of are the volumes of a pod; nil if it has none.
+func (m *Mounts) Of(uid string) *PodVolumes { return m.ofPods[uid] }
+
+// Bases yields the specs that pods with volumes are made from.
+func (m *Mounts) Bases(yield func(*podspec.Spec) bool) {
+	for _, v := range m.ofPods {
+		if !yield(v.Base) {
+			return
 		}
 	}
+}
+
+// Apply notes what a pod's volumes have turned out to ask for.
+func (m *Mounts) Apply(v *PodVolumes, n *Needs) {
+	v.disks = n.Attached
+	if n.hasUnboundClaim {
+		m.unbound[v.uid] = true
+	} else {
+		delete(m.unbound, v.uid)
+	}
+}
+
+// Users are the pods that use a claim.
+func (m *Mounts) Users(claim string) []string { return slices.Sorted(maps.Keys(m.users[claim])) }
+
+// Unbound are the pods with claims that are not bound.
+func (m *Mounts) Unbound() []string { return slices.Sorted(maps.Keys(m.unbound)) }
+
+// DependingOn are the pods whose place may depend on the volume that is bound to a claim: those of the claim, and those
+// with claims that are not bound.
+func (m *Mounts) DependingOn(claim string) []string {
+	uids := maps.Clone(m.unbound)
+	maps.Copy(uids, m.users[claim])
+	return slices.Sorted(maps.Keys(uids))
 }
 
 // refreshAtOnce is how many volumes are looked at again at once when something changes that they depend on. If there
-// are more, the next snapshot does it, for all that has changed until then.
+// are more, they are looked at later, for all that has changed until then.
 const refreshAtOnce = 256
 
-// refreshVolumes gives pods their class anew after something has changed that their volumes depend on. The lock is
-// held.
-func (b *Book) refreshVolumes(uids []string) {
+// Defer leaves pods for later if they have many volumes.
+func (m *Mounts) Defer(uids []string) bool {
 	work := 0
 	for _, uid := range uids {
-		work += len(b.volumesOfPods[uid].sources)
+		work += len(m.ofPods[uid].sources)
 	}
 	if work <= refreshAtOnce {
-		b.refreshPods(uids, func(p *cluster.Pod) { b.applyVolumes(p, b.volumesOfPods[p.UID]) })
-		return
+		return false
 	}
 	for _, uid := range uids {
-		b.stalePods[uid] = true
+		m.stale[uid] = true
 	}
-	b.noteAndWake(noChange)
+	return true
 }
 
-// refreshStaleVolumes looks again at the volumes that events have left for later. The lock is held.
-func (b *Book) refreshStaleVolumes() {
-	if len(b.stalePods) == 0 {
-		return
-	}
-	uids := sortedKeys(b.stalePods)
-	clear(b.stalePods)
-	b.refreshPods(uids, func(p *cluster.Pod) {
-		if v := b.volumesOfPods[p.UID]; v != nil {
-			b.applyVolumes(p, v)
-		}
-	})
+// TakeDeferred are the pods that were left for later.
+func (m *Mounts) TakeDeferred() []string {
+	uids := slices.Sorted(maps.Keys(m.stale))
+	clear(m.stale)
+	return uids
 }
 
-// refreshPods gives pods anew what follows from other objects, and notes what that changes. The lock is held.
-func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
-	what := noChange
-	changed := false
-	for _, uid := range uids {
-		old, found := b.pods.get(uid)
-		if !found {
-			continue
+// DiskOn is a volume on a node.
+type DiskOn struct{ node, disk string }
+
+// Staying are the volumes of pods that stay on their nodes.
+func (m *Mounts) Staying(stays func(uid string) (node string, is bool)) map[DiskOn]bool {
+	out := make(map[DiskOn]bool)
+	for uid, v := range m.ofPods {
+		if node, is := stays(uid); is {
+			for _, d := range v.disks {
+				out[DiskOn{node, d.Driver + "/" + d.Handle}] = true
+			}
 		}
-		p := *old
-		anew(&p)
-		if p.Class == old.Class && slices.Equal(p.Volumes, old.Volumes) && slices.Equal(p.ExclusiveVolumes,
-			old.ExclusiveVolumes) && slices.Equal(p.UnboundClaims, old.UnboundClaims) &&
-			slices.EqualFunc(p.VolumePlaces, old.VolumePlaces, cluster.VolumePlace.Equal) {
-			continue
-		}
-		b.pods.set(uid, &p)
-		what, changed = what|podChange(old, &p), true
 	}
-	if changed {
-		b.noteAndWake(what)
-	}
+	return out
 }
 
-// extend adds the needs to the spec of a pod, of which they are taken to be the volumes.
-func (n *volumeNeeds) extend(r *podspec.Spec) {
+// Extend adds the needs to the spec of a pod, of which they are taken to be the volumes.
+func (n *Needs) Extend(r *podspec.Spec) {
 	base := r.Terms
 	r.Requests = slices.Clone(r.Requests)
 	for driver, count := range n.counts() {
@@ -179,10 +194,10 @@ func (n *volumeNeeds) extend(r *podspec.Spec) {
 }
 
 // counts is how many volumes of each driver are attached.
-func (n *volumeNeeds) counts() map[string]int64 {
+func (n *Needs) counts() map[string]int64 {
 	out := make(map[string]int64)
-	for _, a := range n.attached {
-		out[a.driver]++
+	for _, a := range n.Attached {
+		out[a.Driver]++
 	}
 	return out
 }
@@ -192,7 +207,7 @@ const maxCombineSteps = 200_000
 
 // terms combines a pod's alternatives with those of its volumes; none if nothing is left. It is not done if that would
 // be too much work.
-func (n *volumeNeeds) terms(base []require.Set) (terms []require.Set, done bool) {
+func (n *Needs) terms(base []require.Set) (terms []require.Set, done bool) {
 	steps := 0
 	type combination struct {
 		set  require.Set
@@ -207,7 +222,7 @@ func (n *volumeNeeds) terms(base []require.Set) (terms []require.Set, done bool)
 		// A node without any such label is in a cluster of one zone: nothing is asked of it.
 		absent, _ := require.Make(require.DoesNotExist, nil)
 		anywhere := require.Set{}.With(corev1.LabelTopologyZone, absent).With(corev1.LabelTopologyRegion, absent)
-		lists = append(slices.Clone(lists), volumeChoices{choices: []volumeChoice{{set: n.zones}, {set: anywhere}}})
+		lists = append(slices.Clone(lists), choiceList{choices: []choice{{set: n.zones}, {set: anywhere}}})
 	}
 	for _, list := range lists {
 		var next []combination
@@ -241,14 +256,14 @@ func (n *volumeNeeds) terms(base []require.Set) (terms []require.Set, done bool)
 
 // distinctChoices are the lists of choices without those that say again what another says: claims of one storage class
 // mostly do.
-func (n *volumeNeeds) distinctChoices() []volumeChoices {
+func (n *Needs) distinctChoices() []choiceList {
 	if len(n.choices) < 2 {
 		return n.choices
 	}
-	var out []volumeChoices
+	var out []choiceList
 	seen := make(map[string]bool)
 	for _, list := range n.choices {
-		if !slices.ContainsFunc(list.choices, func(c volumeChoice) bool { return c.volume != "" }) {
+		if !slices.ContainsFunc(list.choices, func(c choice) bool { return c.volume != "" }) {
 			// each volume can be had once
 			if seen[list.text] {
 				continue
@@ -306,8 +321,11 @@ func termPattern(set require.Set) (text, key string) {
 	return strings.Join(parts, "; "), key
 }
 
+// Key names the needs, handles aside.
+func (n *Needs) Key() string { return hashIfLong(n.text()) }
+
 // text is the same for the same needs, handles aside.
-func (n *volumeNeeds) text() string {
+func (n *Needs) text() string {
 	out := new(strings.Builder)
 	for _, list := range n.choices {
 		out.WriteString(list.text)
@@ -328,5 +346,3 @@ func hashIfLong(text string) string {
 	}
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

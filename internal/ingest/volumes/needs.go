@@ -1,7 +1,8 @@
-package ingest
+package volumes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -46,58 +47,58 @@ func sourcesOf(pod *corev1.Pod) []volumeSource {
 	return out
 }
 
-// volumeChoice is one way in which a volume can be had on a node.
-type volumeChoice struct {
+// choice is one way in which a volume can be had on a node.
+type choice struct {
 	set require.Set
 	// volume is the PersistentVolume that it would use up; empty if any number can be had.
 	volume string
 }
 
-// volumeChoices is the ways in which a volume can be had; lists with the same text are the same.
-type volumeChoices struct {
-	choices []volumeChoice
+// choiceList is the ways in which a volume can be had; lists with the same text are the same.
+type choiceList struct {
+	choices []choice
 	text    string
 }
 
-func volumeChoicesOf(choices []volumeChoice) volumeChoices {
+func choiceListOf(choices []choice) choiceList {
 	text := new(strings.Builder)
 	for _, c := range choices {
 		text.WriteString("(" + c.set.String() + ")" + c.volume)
 	}
-	return volumeChoices{choices, hashIfLong(text.String())}
+	return choiceList{choices, hashIfLong(text.String())}
 }
 
-// volumeNeeds is what a pod's volumes ask for, taken together.
-type volumeNeeds struct {
-	choices []volumeChoices // one of each list must hold
-	zones   require.Set     // what the zone labels of volumes ask of nodes that have such labels
-	// attached are the volumes by driver and handle; exclusive the claims that one pod alone may use.
-	attached  []attachment
+// Needs is what a pod's volumes ask for, taken together.
+type Needs struct {
+	choices []choiceList // one of each list must hold
+	zones   require.Set  // what the zone labels of volumes ask of nodes that have such labels
+	// Attached are the volumes by driver and handle; exclusive the claims that one pod alone may use.
+	Attached  []attachment
 	known     map[attachment]bool
-	exclusive []string
+	Exclusive []string
 	problems  []string
-	// places are where volumes are, for people.
-	places []cluster.VolumePlace
-	// unbound are claims whose volume will be made where their first pod goes.
-	unbound []string
+	// Places are where volumes are, for people.
+	Places []cluster.VolumePlace
+	// Unbound are claims whose volume will be made where their first pod goes.
+	Unbound []string
 	// hasUnboundClaim says that a claim is not bound: other objects than the claim decide.
 	hasUnboundClaim bool
 	// steps counts the volumes that were looked at for unbound claims.
 	steps int
 }
 
-type attachment struct{ driver, handle string }
+type attachment struct{ Driver, Handle string }
 
-// volumeNeedsOf finds out what the volumes of a pod ask for. The lock is held.
-func (b *Book) volumeNeedsOf(v *podVolumes) *volumeNeeds {
-	n := &volumeNeeds{}
+// NeedsOf finds out what the volumes of a pod ask for.
+func (st *Storage) NeedsOf(v *PodVolumes) *Needs {
+	n := &Needs{}
 	for i := range v.sources {
 		s := &v.sources[i]
 		if s.driver != "" {
 			n.attach(s.driver, s.disk)
 			continue
 		}
-		claim, found := b.volumeClaims[v.namespace+"/"+s.claim]
+		claim, found := st.claims[v.namespace+"/"+s.claim]
 		if !found && s.template != nil {
 			// The claim will be made from the template in a moment.
 			claim = &corev1.PersistentVolumeClaim{ObjectMeta: *s.template.ObjectMeta.DeepCopy(), Spec: s.template.Spec}
@@ -110,7 +111,7 @@ func (b *Book) volumeNeedsOf(v *podVolumes) *volumeNeeds {
 			n.reject("persistent volume claim %s does not exist", s.claim)
 			continue
 		}
-		b.addClaimNeeds(n, s, claim)
+		st.addClaimNeeds(n, s, claim)
 	}
 	return n
 }
@@ -121,12 +122,12 @@ func ownedBy(claim *corev1.PersistentVolumeClaim, uid string) bool {
 	})
 }
 
-func (n *volumeNeeds) reject(format string, args ...any) {
+func (n *Needs) reject(format string, args ...any) {
 	n.problems = append(n.problems, fmt.Sprintf(format, args...))
 	n.hasUnboundClaim = true
 }
 
-func (n *volumeNeeds) attach(driver, handle string) {
+func (n *Needs) attach(driver, handle string) {
 	a := attachment{driver, handle}
 	if driver == "" || handle == "" || n.known[a] {
 		return
@@ -135,13 +136,13 @@ func (n *volumeNeeds) attach(driver, handle string) {
 		n.known = make(map[attachment]bool)
 	}
 	n.known[a] = true
-	n.attached = append(n.attached, a)
+	n.Attached = append(n.Attached, a)
 }
 
-// addClaimNeeds adds what one claim asks for. The lock is held.
-func (b *Book) addClaimNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
+// addClaimNeeds adds what one claim asks for.
+func (st *Storage) addClaimNeeds(n *Needs, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
 	if s.template == nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
-		n.exclusive = append(n.exclusive, claim.Namespace+"/"+claim.Name)
+		n.Exclusive = append(n.Exclusive, claim.Namespace+"/"+claim.Name)
 	}
 	_, complete := claim.Annotations[volume.AnnBindCompleted]
 	switch {
@@ -150,16 +151,16 @@ func (b *Book) addClaimNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.Pers
 	case claim.DeletionTimestamp != nil:
 		n.reject("persistent volume claim %s is being deleted", claim.Name)
 	case claim.Spec.VolumeName == "":
-		b.addUnboundNeeds(n, claim)
+		st.addUnboundNeeds(n, claim)
 	case !complete:
 		n.reject("persistent volume claim %s is still being bound to volume %s", claim.Name, claim.Spec.VolumeName)
 	default:
-		b.addBoundNeeds(n, s, claim)
+		st.addBoundNeeds(n, s, claim)
 	}
 }
 
-func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
-	pv := b.volumes[claim.Spec.VolumeName]
+func (st *Storage) addBoundNeeds(n *Needs, s *volumeSource, claim *corev1.PersistentVolumeClaim) {
+	pv := st.volumes[claim.Spec.VolumeName]
 	if pv == nil {
 		n.reject("volume %s of persistent volume claim %s does not exist", claim.Spec.VolumeName, claim.Name)
 		return
@@ -183,7 +184,7 @@ func (b *Book) addBoundNeeds(n *volumeNeeds, s *volumeSource, claim *corev1.Pers
 }
 
 // addPlace writes down where a volume is.
-func (n *volumeNeeds) addPlace(volume string, sets []require.Set) {
+func (n *Needs) addPlace(volume string, sets []require.Set) {
 	at := make(map[string][]string)
 	for _, set := range sets {
 		for _, e := range set {
@@ -192,25 +193,25 @@ func (n *volumeNeeds) addPlace(volume string, sets []require.Set) {
 			}
 		}
 	}
-	for _, key := range sortedKeys(at) {
+	for _, key := range slices.Sorted(maps.Keys(at)) {
 		slices.Sort(at[key])
-		n.places = append(n.places, cluster.VolumePlace{Volume: volume, Key: key, Values: slices.Compact(at[key])})
+		n.Places = append(n.Places, cluster.VolumePlace{Volume: volume, Key: key, Values: slices.Compact(at[key])})
 	}
 }
 
-func (n *volumeNeeds) choose(sets []require.Set, volume string) {
-	list := make([]volumeChoice, 0, len(sets))
+func (n *Needs) choose(sets []require.Set, volume string) {
+	list := make([]choice, 0, len(sets))
 	for _, set := range sets {
-		list = append(list, volumeChoice{set: set, volume: volume})
+		list = append(list, choice{set: set, volume: volume})
 	}
-	n.choices = append(n.choices, volumeChoicesOf(list))
+	n.choices = append(n.choices, choiceListOf(list))
 }
 
 // addUnboundNeeds adds what a claim asks for that is bound once its pod has a node.
-func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeClaim) {
+func (st *Storage) addUnboundNeeds(n *Needs, claim *corev1.PersistentVolumeClaim) {
 	n.hasUnboundClaim = true
 	name := volume.GetPersistentVolumeClaimClass(claim)
-	class := b.storageClasses[name]
+	class := st.classes[name]
 	switch {
 	case name == "":
 		n.reject("persistent volume claim %s is not bound and names no storage class", claim.Name)
@@ -223,14 +224,14 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 			"have a node", claim.Name, name)
 		return
 	}
-	if n.steps += len(b.volumesOf[name]); len(class.AllowedTopologies) > podspec.MostPlaces ||
+	if n.steps += len(st.ofClass[name]); len(class.AllowedTopologies) > podspec.MostPlaces ||
 		n.steps > maxCombineSteps {
 		n.reject("storage class %s of persistent volume claim %s has %d allowedTopologies (at most %d are read) and "+
 			"%d volumes to choose from for all claims of the pod (at most %d); "+
 			"use fewer", name, claim.Name, len(class.AllowedTopologies), podspec.MostPlaces, n.steps, maxCombineSteps)
 		return
 	}
-	list, any := b.choicesOf(n, claim, class)
+	list, any := st.choicesOf(n, claim, class)
 	if len(list.choices) == 0 && !any {
 		n.problems = append(n.problems, fmt.Sprintf("no volume of storage class %s is free for persistent volume "+
 			"claim %s", name, claim.Name))
@@ -238,32 +239,32 @@ func (b *Book) addUnboundNeeds(n *volumeNeeds, claim *corev1.PersistentVolumeCla
 	if class.Provisioner == volume.NotSupportedProvisioner {
 		// Its volumes are there and each can be had once. Which one a pod gets is kube-scheduler's choice, so such pods
 		// are planned for one after the other.
-		n.exclusive = append(n.exclusive, "storage class "+name)
+		n.Exclusive = append(n.Exclusive, "storage class "+name)
 		return
 	}
 	n.attach(decode.CsiDriver(class.Provisioner), claim.Namespace+"/"+claim.Name)
-	n.unbound = append(n.unbound, claim.Namespace+"/"+claim.Name)
+	n.Unbound = append(n.Unbound, claim.Namespace+"/"+claim.Name)
 }
 
 // choicesOf adds the ways in which an unbound claim's volume can be had. any says that one can be made everywhere.
-func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim,
-	class *storagev1.StorageClass) (list volumeChoices, any bool) {
-	list, any = b.provisionableIn(class)
+func (st *Storage) choicesOf(n *Needs, claim *corev1.PersistentVolumeClaim,
+	class *storagev1.StorageClass) (list choiceList, any bool) {
+	list, any = st.provisionableIn(class)
 	selected, taken := claim.Annotations[volume.AnnSelectedNode]
 	switch {
 	case taken:
 		made := list.choices
 		if any {
-			made = []volumeChoice{{}}
+			made = []choice{{}}
 		}
-		var choices []volumeChoice
+		var choices []choice
 		for _, c := range made {
-			choices = append(choices, volumeChoice{set: c.set.With(podspec.NameField, require.Only(selected))})
+			choices = append(choices, choice{set: c.set.With(podspec.NameField, require.Only(selected))})
 		}
-		list = volumeChoicesOf(choices)
+		list = choiceListOf(choices)
 	case !any:
-		if ready := b.bindableVolumes(claim, class.Name); len(ready) > 0 {
-			list = volumeChoicesOf(append(ready, list.choices...))
+		if ready := st.bindableVolumes(claim, class.Name); len(ready) > 0 {
+			list = choiceListOf(append(ready, list.choices...))
 		}
 	default:
 		return list, any
@@ -273,17 +274,17 @@ func (b *Book) choicesOf(n *volumeNeeds, claim *corev1.PersistentVolumeClaim,
 }
 
 // provisionableIn says where a class can make new volumes: everywhere if any is set.
-func (b *Book) provisionableIn(class *storagev1.StorageClass) (list volumeChoices, any bool) {
+func (st *Storage) provisionableIn(class *storagev1.StorageClass) (list choiceList, any bool) {
 	if class.Provisioner == "" || class.Provisioner == volume.NotSupportedProvisioner {
-		return volumeChoices{}, false
+		return choiceList{}, false
 	}
 	if len(class.AllowedTopologies) == 0 {
-		return volumeChoices{}, true
+		return choiceList{}, true
 	}
-	if list, known := b.madeBy[class]; known {
+	if list, known := st.madeBy[class]; known {
 		return list, false
 	}
-	var choices []volumeChoice
+	var choices []choice
 	for _, term := range class.AllowedTopologies {
 		if len(term.MatchLabelExpressions) == 0 {
 			continue // such a term matches no node
@@ -292,18 +293,18 @@ func (b *Book) provisionableIn(class *storagev1.StorageClass) (list volumeChoice
 		for _, e := range term.MatchLabelExpressions {
 			entries = append(entries, require.Entry{Key: decode.TopologyKey(e.Key), Values: require.Only(e.Values...)})
 		}
-		choices = append(choices, volumeChoice{set: require.Of(entries)})
+		choices = append(choices, choice{set: require.Of(entries)})
 	}
-	list = volumeChoicesOf(choices)
-	b.madeBy[class] = list
+	list = choiceListOf(choices)
+	st.madeBy[class] = list
 	return list, false
 }
 
 // bindableVolumes are the volumes that are there and that the claim could be bound to, by name.
-func (b *Book) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string) []volumeChoice {
-	var out []volumeChoice
-	for _, name := range b.volumeNames(class) {
-		pv := b.volumesOf[class][name]
+func (st *Storage) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string) []choice {
+	var out []choice
+	for _, name := range st.volumeNames(class) {
+		pv := st.ofClass[class][name]
 		if !volumeSuits(pv, claim) || placesOf(pv) > podspec.MostPlaces {
 			continue
 		}
@@ -311,9 +312,9 @@ func (b *Book) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string
 		if !bound {
 			sets = []require.Set{nil}
 		}
-		var own []volumeChoice
+		var own []choice
 		for _, set := range sets {
-			own = append(own, volumeChoice{set: set, volume: name})
+			own = append(own, choice{set: set, volume: name})
 		}
 		if volume.IsVolumeBoundToClaim(pv, claim) {
 			return own // it is kept for this claim, which takes no other
@@ -325,12 +326,12 @@ func (b *Book) bindableVolumes(claim *corev1.PersistentVolumeClaim, class string
 	return out
 }
 
-// volumeNames are the volumes of a storage class, sorted. The lock is held.
-func (b *Book) volumeNames(class string) []string {
-	names, known := b.sortedVolumes[class]
+// volumeNames are the volumes of a storage class, sorted.
+func (st *Storage) volumeNames(class string) []string {
+	names, known := st.sorted[class]
 	if !known {
-		names = sortedKeys(b.volumesOf[class])
-		b.sortedVolumes[class] = names
+		names = slices.Sorted(maps.Keys(st.ofClass[class]))
+		st.sorted[class] = names
 	}
 	return names
 }
