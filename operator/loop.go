@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/loop"
@@ -152,7 +153,7 @@ func newBook(on *deps, cloud *Cloud, provider cloudprovider.Provider, repair dis
 	refused := book.Unavailable
 	on.refusals.ask.Store(&refused)
 	book.SetDefaultSpread(o.defaultSpread)
-	book.SetShortageBackoff(ingest.ShortageBackoff{First: o.backoffFirst, Most: o.backoffMax})
+	book.SetShortageBackoff(offerings.Backoff{First: o.backoffFirst, Most: o.backoffMax})
 	book.WatchHealth(conditionTypes(repair.Policies)...)
 	return book
 }

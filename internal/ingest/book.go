@@ -15,18 +15,18 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-sh/tenon/internal/ingest/volumes"
-
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/ingest/tries"
+	"github.com/tenon-sh/tenon/internal/ingest/volumes"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Book is what is known of the world. It is safe for concurrent use.
@@ -41,6 +41,8 @@ type Book struct {
 	otherObjects   otherObjects
 
 	specs        podspec.Specs
+	market       offerings.Market
+	launches     offerings.Launches
 	storage      volumes.Storage
 	mounts       volumes.Mounts
 	attachments  volumes.Attachments
@@ -74,25 +76,16 @@ type Book struct {
 	identity   string    // the UID of kube-system
 	endOrphans time.Time // what it says about orphans
 
-	catalogWake      chan struct{}           // wakes KeepCatalogs
-	poolCatalogs     map[string]*poolCatalog // what each pool can buy
-	numberedCatalogs map[catalogKey]*cluster.Catalog
-	observed         map[cluster.ClassRef]*observedTypes
-	shortages        map[command.UnavailableOffering]*shortage
-	unavailable      map[command.UnavailableOffering]offeringState // what unavailableNow gave last
-	shortageBackoff  ShortageBackoff
-	podEvents        map[string]time.Time // by node
-	inFlight         map[string]*inFlight
-	awaitingWrites   map[awaitedWrite]map[string]bool // the commands that wait for an object
-	retries          map[string]cluster.Retry
-	instancesGone    map[string]time.Time      // since when the cloud says so, by claim UID and by provider id
-	launchBackoffs   map[string]*launchBackoff // by pool
-	recentLaunches   map[string]launchResults  // by pool
-	refusedLaunches  map[string]launchRefusal  // launches that were, by claim UID
-	inventoryWake    chan struct{}             // wakes KeepInventory
-	inventory        inventoryState
-	evictions        map[string]*ownerEvictions // to save money, within the hour, by owner
-	evictionsSince   time.Time                  // since when evictions are counted
+	catalogWake    chan struct{}        // wakes KeepCatalogs
+	podEvents      map[string]time.Time // by node
+	inFlight       map[string]*inFlight
+	awaitingWrites map[awaitedWrite]map[string]bool // the commands that wait for an object
+	retries        map[string]cluster.Retry
+	instancesGone  map[string]time.Time // since when the cloud says so, by claim UID and by provider id
+	inventoryWake  chan struct{}        // wakes KeepInventory
+	inventory      inventoryState
+	evictions      map[string]*ownerEvictions // to save money, within the hour, by owner
+	evictionsSince time.Time                  // since when evictions are counted
 	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
 	orphansEnded map[string]time.Time
 	orphanMemory orphanMemory // whether the pools can be relied on to remember held orphans
@@ -113,7 +106,8 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		storage: volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
+		launches: offerings.NewLaunches(),
+		storage:  volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
 		attachLimits: volumes.NewAttachLimits(),
 		specs:        podspec.New(),
 		now:          now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool),
@@ -127,23 +121,21 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet),
 		daemonPods:  make(map[string]daemonPod),
 		podDefaults: newPodDefaults(), owners: newSharedMap[cluster.Owner](),
-		nodeClasses: make(map[cluster.ClassRef]cluster.NodeClassState), poolCatalogs: make(map[string]*poolCatalog),
-		numberedCatalogs: make(map[catalogKey]*cluster.Catalog), observed: make(map[cluster.ClassRef]*observedTypes),
-		shortages: make(map[command.UnavailableOffering]*shortage), shortageBackoff: defaultShortageBackoff(),
-		nominees: make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
+		nodeClasses: make(map[cluster.ClassRef]cluster.NodeClassState),
+		nominees:    make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
 		healthConditions: make(map[string]bool),
 		nodeBy:           make(map[string]string), claimBy: make(map[string]string),
 		pdbs:           make(map[string]*cluster.PDB),
 		awaitingWrites: make(map[awaitedWrite]map[string]bool),
-		recentLaunches: make(map[string]launchResults), refusedLaunches: make(map[string]launchRefusal),
-		inventoryWake: make(chan struct{}, 1),
-		podEvents:     make(map[string]time.Time), inFlight: make(map[string]*inFlight),
+		inventoryWake:  make(chan struct{}, 1),
+		podEvents:      make(map[string]time.Time), inFlight: make(map[string]*inFlight),
 		retries: make(map[string]cluster.Retry), instancesGone: make(map[string]time.Time),
-		launchBackoffs: make(map[string]*launchBackoff), evictions: make(map[string]*ownerEvictions),
+		evictions:      make(map[string]*ownerEvictions),
 		evictionsSince: now(), tries: tries.New(now()), slots: tries.NewSlots(), claimLost: now(),
 		orphansEnded: make(map[string]time.Time),
 		driftStates:  newDriftStates(), quarantined: newQuarantined(),
 	}
+	b.market = offerings.NewMarket(b.measureType)
 	for _, kind := range kinds {
 		b.nodeClassKinds[cluster.ClassRef{Group: kind.Group, Kind: kind.Kind}] = true
 	}
@@ -258,7 +250,7 @@ func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 	}
 	_, gone := b.instancesGone[c.UID]
 	drifted := b.driftOf(c)
-	refused, isRefused := b.refusalCondition(c)
+	refused, isRefused := b.launches.RefusalCondition(c)
 	if last := e.inSnapshot; last != nil && e.madeFrom == c && !isRefused && last.LastPodEvent == event &&
 		last.Price == price && last.Estimated == estimated && last.InstanceGone == gone && last.DriftedFrom == drifted {
 		return last
@@ -304,7 +296,7 @@ func (b *Book) remeasure() {
 		c.Capacity, c.Allocatable = b.specs.Dims.Measure(e.capacity), b.claimAllocatable(&c, e.allocatable)
 		e.claim = &c
 	}
-	clear(b.numberedCatalogs)
+	b.market.Remeasure()
 }
 
 // parseVersion reads a resource version; Kubernetes defines them as rising integers.

@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -210,7 +211,7 @@ func TestExhaustedOfferingComesBack(t *testing.T) {
 	if available() != 1 {
 		t.Fatalf("%d offerings are for sale after one was refused, want 1", available())
 	}
-	clock.tick(defaultShortageBackoff().First + time.Second)
+	clock.tick(offerings.DefaultBackoff().First + time.Second)
 	if available() != 2 {
 		t.Errorf("%d offerings are for sale after a while, want 2 again", available())
 	}
@@ -338,22 +339,23 @@ func TestPoolIsHeldWhenRefusalsTeachNothing(t *testing.T) {
 	}
 	for range 10 {
 		b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
-		if held() != firstLaunchBackoff {
+		if held() != offerings.FirstLaunchBackoff {
 			t.Errorf("held for %s after a refusal that taught nothing, want %s: those that fail together count once",
-				held(), firstLaunchBackoff)
+				held(), offerings.FirstLaunchBackoff)
 		}
 	}
-	clock.tick(firstLaunchBackoff)
+	clock.tick(offerings.FirstLaunchBackoff)
 	if held() != 0 {
 		t.Error("the pool is held for longer than was said")
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true,
 		Refusal: command.Refusal{Message: "InvalidAMIID.NotFound"}})
-	if held() != 2*firstLaunchBackoff || b.Snapshot().Pool("default").BackoffCause != "InvalidAMIID.NotFound" {
-		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*firstLaunchBackoff,
+	if held() != 2*offerings.FirstLaunchBackoff ||
+		b.Snapshot().Pool("default").BackoffCause != "InvalidAMIID.NotFound" {
+		t.Errorf("held for %s after the second, want %s; told %q", held(), 2*offerings.FirstLaunchBackoff,
 			b.Snapshot().Pool("default").BackoffCause)
 	}
-	clock.tick(2 * firstLaunchBackoff)
+	clock.tick(2 * offerings.FirstLaunchBackoff)
 	b.Record(command.Outcome{Command: launch, At: b.now(), Refused: true})
 	b.Record(command.Outcome{Command: launch, At: b.now()})
 	if held() != 0 {

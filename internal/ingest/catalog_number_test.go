@@ -130,7 +130,7 @@ func TestShortagesCopyOnlyWhatTheyTouch(t *testing.T) {
 	if sold(b, "q") != full {
 		t.Error("two pools with one list have two catalogs")
 	}
-	b.refuseOfferings([]command.UnavailableOffering{{Type: "m025", Zone: "a", CapacityType: "spot"}}, b.now())
+	b.market.Shortages.Refuse([]command.UnavailableOffering{{Type: "m025", Zone: "a", CapacityType: "spot"}}, b.now())
 	short := sold(b, "p0")
 	if short == full || short.Available().Count() != full.Available().Count()-2 ||
 		full.Available().Count() != len(full.Offerings) {
@@ -142,7 +142,7 @@ func TestShortagesCopyOnlyWhatTheyTouch(t *testing.T) {
 	if sold(b, "p1") != other {
 		t.Error("a pool that does not sell what is short has got another catalog")
 	}
-	b.refuseOfferings([]command.UnavailableOffering{{CapacityType: "spot", Within: "c1"}}, b.now())
+	b.market.Shortages.Refuse([]command.UnavailableOffering{{CapacityType: "spot", Within: "c1"}}, b.now())
 	if c := sold(b, "p1"); c.Available().Count() != len(c.Offerings)/2 ||
 		sold(b, "p0").Available().Count() != short.Available().Count() {
 		t.Error("a shortage within a NodeClass, which is a label that all its types have, is not seen there alone")
@@ -179,7 +179,7 @@ func TestManyPoolsCostLittle(t *testing.T) {
 func plainly(in []*cloudprovider.InstanceType) []string {
 	var out []string
 	for _, t := range in {
-		for _, variant := range variants(t.Labels) {
+		for _, variant := range everyWay(t.Labels) {
 			for _, o := range t.Offerings {
 				labels := variant.Merge(cluster.LabelsOf(o.Labels)).With(cluster.InstanceTypeLabel, t.Name)
 				out = append(out, fmt.Sprint(t.Name, labels, o.Price, o.Available))
@@ -188,6 +188,26 @@ func plainly(in []*cloudprovider.InstanceType) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// everyWay gives each label each of its values.
+func everyWay(labels map[string][]string) []cluster.Labels {
+	for key, values := range labels {
+		rest := maps.Clone(labels)
+		delete(rest, key)
+		others := everyWay(rest)
+		if len(values) == 0 {
+			return others
+		}
+		var out []cluster.Labels
+		for _, value := range values {
+			for _, l := range others {
+				out = append(out, l.With(key, value))
+			}
+		}
+		return out
+	}
+	return []cluster.Labels{nil}
 }
 
 // oddWares leaves labels open, sets them by some offerings only, and contradicts itself.
@@ -269,7 +289,7 @@ func TestSnapshotsStayAsTheyAreWhileCatalogsChange(t *testing.T) {
 		for i := range 2 {
 			b.setCatalog("p"+strconv.Itoa(i), 1, wares("c"+strconv.Itoa(i), 5, float64(round)), nil)
 		}
-		b.refuseOfferings([]command.UnavailableOffering{{Type: "m00" + strconv.Itoa(round%5), Zone: "a",
+		b.market.Shortages.Refuse([]command.UnavailableOffering{{Type: "m00" + strconv.Itoa(round%5), Zone: "a",
 			CapacityType: "spot"}}, b.now())
 		if round%3 == 0 {
 			b.specs.Dims.RemeasureAll()

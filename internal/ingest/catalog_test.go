@@ -10,6 +10,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 )
 
 // shop sells by function.
@@ -77,14 +78,14 @@ func TestOthersDoNotWaitLongForAFirstCatalog(t *testing.T) {
 		t.Fatal("nobody waits for the first catalog")
 	}
 	b.dueCatalogs() // it is asked for now
-	clock.tick(firstCatalogWait - time.Second)
+	clock.tick(offerings.FirstCatalogWait - time.Second)
 	if !b.Snapshot().Pool("slow").AwaitsCatalog() {
 		t.Fatal("the first catalog is given up too early")
 	}
 	clock.tick(time.Second)
 	rev := b.Rev()
 	b.dueCatalogs()
-	if p := b.Snapshot().Pool("slow"); p.AwaitsCatalog() || p.CatalogError != notAnswered {
+	if p := b.Snapshot().Pool("slow"); p.AwaitsCatalog() || p.CatalogError != offerings.NotAnswered {
 		t.Errorf("waiting %v, error %q", p.AwaitsCatalog(), p.CatalogError)
 	}
 	if b.Rev() == rev {
@@ -93,22 +94,6 @@ func TestOthersDoNotWaitLongForAFirstCatalog(t *testing.T) {
 	b.setCatalog("slow", 0, oneType("m"), nil)
 	if p := b.Snapshot().Pool("slow"); p.Catalog == nil || p.CatalogError != "" {
 		t.Errorf("a late answer was not taken: %+v", p)
-	}
-}
-
-func TestFailedRefreshIsKnownWhileTheOldCatalogIsSold(t *testing.T) {
-	b, _ := bookWithPools("p")
-	b.setCatalog("p", 0, oneType("m"), nil)
-	b.setCatalog("p", 0, nil, errors.New("no permission"))
-	if p := b.Snapshot().Pool("p"); p.Catalog == nil {
-		t.Error("the old catalog was dropped")
-	}
-	if got := b.catalogError("p"); got != "no permission" {
-		t.Errorf("the trouble is %q", got)
-	}
-	b.setCatalog("p", 0, oneType("m"), nil)
-	if got := b.catalogError("p"); got != "" {
-		t.Errorf("the trouble is over, yet it says %q", got)
 	}
 }
 
@@ -139,32 +124,9 @@ func TestStatusWritesDoNotHurryAFailedFetch(t *testing.T) {
 	if n := len(b.dueCatalogs()); n != 0 {
 		t.Error("an unchanged pool is asked about again at once")
 	}
-	clock.tick(catalogRetry)
+	clock.tick(offerings.CatalogRetry)
 	if n := len(b.dueCatalogs()); n != 1 {
 		t.Error("a failed fetch is not tried again")
-	}
-}
-
-func TestOldCatalogsAreForgotten(t *testing.T) {
-	b, _ := bookWithPools("p", "q")
-	for _, name := range []string{"one", "two", "three"} {
-		types := oneType(name)
-		b.setCatalog("p", 0, types, nil)
-		b.setCatalog("q", 0, types, nil)
-		b.Snapshot()
-	}
-	kept := make(map[*cluster.Catalog]bool)
-	for _, c := range b.numberedCatalogs {
-		kept[c] = true
-	}
-	if len(kept) != 1 {
-		t.Errorf("%d catalogs are kept for one list", len(kept))
-	}
-	b.DeletePool("p")
-	b.DeletePool("q")
-	b.dueCatalogs()
-	if len(b.numberedCatalogs) != 0 {
-		t.Error("the catalog of deleted pools is kept")
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -251,11 +252,11 @@ func TestPoolsAndCatalogsMoveRevisions(t *testing.T) {
 				Unavailable: []command.UnavailableOffering{spot}})
 		}, "supply"},
 		{"time passes", func() { clock.tick(time.Second) }, ""},
-		{"it may have some again", func() { clock.tick(defaultShortageBackoff().First) }, "supply help"},
+		{"it may have some again", func() { clock.tick(offerings.DefaultBackoff().First) }, "supply help"},
 		{"a claim", func() { b.SetClaim(claimObject("a", "1")) }, "supply"},
 		{"its pool is held", refuse, "supply"},
-		{"its pool is free again", func() { clock.tick(firstLaunchBackoff) }, "supply help"},
-		{"nothing more follows", func() { clock.tick(firstLaunchBackoff) }, ""},
+		{"its pool is free again", func() { clock.tick(offerings.FirstLaunchBackoff) }, "supply help"},
+		{"nothing more follows", func() { clock.tick(offerings.FirstLaunchBackoff) }, ""},
 		{"a daemon", func() { b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"}}) }, "supply help"},
 		{"the daemon's status", func() {
 			b.SetDaemon(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{UID: "d"},

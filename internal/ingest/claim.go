@@ -211,7 +211,7 @@ func (b *Book) dropClaim(name string) {
 		b.unindexClaim(e.claim)
 		b.tries.EndTracking(e.claim, b.now())
 		b.slots.End(e.claim, b.now(), b.slotEnd(e.claim)) // whether its launch was refused still counts here
-		delete(b.refusedLaunches, e.claim.UID)
+		b.launches.ForgetRefusal(e.claim.UID)
 		delete(b.driftStates.byClaim, e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
 		b.forgetNote(madeForNote, e.claim.UID)

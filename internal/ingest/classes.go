@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // remakeForOffered makes classes anew that ask for what can be had only now. The lock is held.
@@ -88,7 +89,7 @@ func (b *Book) noteAttachLimits(drivers []string) {
 
 // readTypeLimits notes what the types that are for sale can attach. The lock is held.
 func (b *Book) readTypeLimits() {
-	limits, drivers := b.volumeLimits()
+	limits, drivers := b.market.VolumeLimits()
 	if !b.attachLimits.SetTypes(limits) {
 		return
 	}

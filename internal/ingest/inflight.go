@@ -140,7 +140,7 @@ func (b *Book) endInFlight(key string) change {
 // applyOutcome takes in what an outcome says about the cloud. The lock is held.
 func (b *Book) applyOutcome(o command.Outcome) change {
 	what := noChange
-	if b.refuseOfferings(o.Unavailable, o.At) {
+	if b.market.Shortages.Refuse(o.Unavailable, o.At) {
 		what |= changesSupply
 	}
 	switch c := o.Command.(type) {
@@ -181,9 +181,15 @@ func (b *Book) applyLaunch(c command.LaunchInstance, o command.Outcome) change {
 	if e == nil || e.claim.UID != c.UID { // a namesake is another claim
 		return noChange
 	}
-	what := b.updateBackoff(e.claim.Pool, o)
+	what := noChange
+	switch held, freed := b.launches.Update(e.claim.Pool, o); {
+	case freed:
+		what = changesRoom
+	case held:
+		what = changesSupply
+	}
 	if o.Refused && o.Err == nil {
-		b.refusedLaunches[e.claim.UID] = launchRefusal{at: o.At, said: o.Refusal}
+		b.launches.Refuse(e.claim.UID, o.At, o.Refusal)
 		what |= changesSupply // its pods look for another place
 	}
 	return what
@@ -282,8 +288,13 @@ func (b *Book) expireOld(now time.Time) {
 			b.noteChange(b.endInFlight(key))
 		}
 	}
-	b.updateShortages(now)
-	b.endBackoffs(now)
+	opened, forgotten := b.market.Shortages.Update(now)
+	for range opened + b.launches.EndBackoffs(now) {
+		b.noteChange(changesRoom)
+	}
+	for range forgotten {
+		b.noteChange(changesSupply)
+	}
 	b.endProtections(now)
 	b.forgetEvictions(now)
 	maps.DeleteFunc(b.orphansEnded, func(_ string, at time.Time) bool { return !now.Before(at.Add(orphanEndsCount)) })

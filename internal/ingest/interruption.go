@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 )
 
 // readInterruption reads that the cloud takes a claim's instance away. A text that can't be read is none, and whoever
@@ -29,25 +30,10 @@ func (b *Book) noteTakenBack(old *claimEntry, c *cluster.Claim) change {
 	if !c.IsInterrupted() || known || !(cloudprovider.Interruption{Kind: c.Interruption.Kind}).ForLackOfCapacity() {
 		return noChange
 	}
-	e, complete := launchedOffering(c)
-	e.Within = b.reservationOf(c)
-	if !complete || !b.refuseOfferings([]command.UnavailableOffering{e}, b.now()) {
+	e, complete := offerings.LaunchedAs(c)
+	e.Within = b.market.ReservationOf(c)
+	if !complete || !b.market.Shortages.Refuse([]command.UnavailableOffering{e}, b.now()) {
 		return noChange
 	}
 	return changesSupply
-}
-
-// reservationOf is the reservation that a claim's instance was taken from; empty if there is none, or nobody sells it.
-// The lock is held.
-func (b *Book) reservationOf(c *cluster.Claim) string {
-	pc := b.poolCatalogs[c.Pool]
-	if pc == nil || pc.list == nil {
-		return ""
-	}
-	for id, label := range pc.list.reservations {
-		if value, _ := c.Labels.Get(label); value == id {
-			return id
-		}
-	}
-	return ""
 }

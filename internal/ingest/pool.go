@@ -170,10 +170,9 @@ func (b *Book) dropPool(name string) {
 	if e != nil {
 		b.orphanMemory.poolDeleted(e.pool, len(b.pools))
 	}
-	delete(b.poolCatalogs, name)
-	b.specs.Dims.SetSold(b.sold())
-	delete(b.launchBackoffs, name)
-	delete(b.recentLaunches, name)
+	b.market.Drop(name)
+	b.specs.Dims.SetSold(b.market.Sold())
+	b.launches.Forget(name)
 	b.slots.DropPool(name)
 	b.settleWrites(command.KindPool, name)
 	b.noteAndWake(changesRoom)
@@ -188,14 +187,8 @@ func (b *Book) poolNow(e *poolEntry, now time.Time) *cluster.Pool {
 		now.Before(until) {
 		p.NodeClass.Pending, p.NodeClass.Until = true, until
 	}
-	p.Catalog, p.CatalogError = b.catalogNow(p.Name)
-	if h := b.launchBackoffs[p.Name]; h != nil {
-		p.InBackoff, p.Probing = now.Before(h.until), h.count > 0 && !now.Before(h.until)
-		if p.InBackoff {
-			p.BackoffUntil, p.BackoffCause = h.until, h.message
-		}
-	}
-	p.RegistrationHealth = b.recentLaunches[p.Name].state()
+	p.Catalog, p.CatalogError = b.market.Now(p.Name, p.Template.NodeClass, now, b.eachClaim, b.asked)
+	b.launches.Show(&p, now)
 	p.LostSlots = b.slots.Lost(&p, b.eachClaim, now)
 	p.Status.Resources = b.specs.Dims.Measure(e.object.Status.Resources)
 	p.Budgets = append([]cluster.Budget(nil), e.pool.Budgets...)
@@ -240,7 +233,8 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 	changed := before.Generation != state.Generation
 	b.nodeClasses[ref] = state
 	if known && changed {
-		b.forgetObserved(ref)
+		b.market.ForgetClass(ref, b.now())
+		b.forgetLaunches(ref)
 		b.askDriftSoon(ref)
 		b.allowTriesNow()
 	}
@@ -259,7 +253,7 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	defer b.mu.Unlock()
 	delete(b.nodeClasses, ref)
 	delete(b.driftStates.versions, ref)
-	b.forgetObserved(ref)
-	delete(b.observed, ref)
+	b.market.DropClass(ref)
+	b.forgetLaunches(ref)
 	b.noteAndWake(changesRoom)
 }

@@ -15,56 +15,9 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
-
-// TestShortageBacksOffAndIsForgiven tells stories of one offering: r is a refusal, +30s lets time pass, and what
-// follows an equals sign is how long the offering is shut from then on; "trial" if it may be bought as a probe, "free"
-// if nothing is held against it.
-func TestShortageBacksOffAndIsForgiven(t *testing.T) {
-	for _, story := range []string{
-		"=free r =30s",
-		"r +29s =1s +1s =trial",
-		"r +30s =trial r =1m0s +1m r =2m0s +2m r =4m0s +4m r =8m0s +8m r =15m0s +15m r =15m0s",
-		"r r r =30s +10s r =20s",                           // refused together
-		"r +30s =trial +29s =trial +1s =free r =30s",       // left alone for as long as its wait was
-		"r +30s r +1m =trial +59s r =2m0s",                 // not yet forgiven
-		"r +30s r +1m =trial +1m =trial r =1m0s",           // one doubling is forgiven
-		"r +30s r +1m =trial +90s =free",                   // and then the other
-		"r +30s r +1m r +2m =trial +2m =trial +1m r =1m0s", // two of three
-		"r +30s r +1m r +2m =trial +2m +1m +29s =trial +1s =free",
-		"r +10h =free r =30s",
-	} {
-		b, clock := newBook()
-		key := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
-		state := func() string {
-			b.Snapshot()
-			switch s := b.shortages[key]; {
-			case s == nil:
-				return "free"
-			case s.probing:
-				return "trial"
-			default:
-				return s.until.Sub(clock.at).String()
-			}
-		}
-		for i, word := range strings.Fields(story) {
-			switch {
-			case word == "r":
-				b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Refused: true,
-					Unavailable: []command.UnavailableOffering{key}})
-			case word[0] == '+':
-				d, err := time.ParseDuration(word[1:])
-				if err != nil {
-					t.Fatal(err)
-				}
-				clock.tick(d)
-			case state() != word[1:]:
-				t.Errorf("%s: word %d: %s", story, i+1, state())
-			}
-		}
-	}
-}
 
 func spotOf(kind, zone string) command.UnavailableOffering {
 	return command.UnavailableOffering{Type: kind, Zone: zone, CapacityType: "spot"}
@@ -73,6 +26,11 @@ func spotOf(kind, zone string) command.UnavailableOffering {
 // market is a book with a pool that buys types m and n, spot in zone z.
 func market() (*Book, *clock) {
 	b, clock := bookWithPools("default")
+	b.setCatalog("default", 0, marketTypes(), nil)
+	return b, clock
+}
+
+func marketTypes() []*cloudprovider.InstanceType {
 	var types []*cloudprovider.InstanceType
 	for i, name := range []string{"m", "n"} {
 		types = append(types, &cloudprovider.InstanceType{
@@ -82,8 +40,7 @@ func market() (*Book, *clock) {
 				Labels: map[string]string{cluster.ZoneLabel: "z", cluster.CapacityTypeLabel: "spot"}}},
 		})
 	}
-	b.setCatalog("default", 0, types, nil)
-	return b, clock
+	return types
 }
 
 // sale lists what the pool can buy; what is being probed has a question mark.
@@ -202,7 +159,7 @@ func TestRefusedLaunchSetsItsPodsFreeAtOnce(t *testing.T) {
 		t.Errorf("what was refused is asked for again: %s", kinds)
 	}
 	b.DeleteClaim(first[0].Name)
-	if len(b.refusedLaunches) != 0 {
+	if b.launches.WasRefused(&cluster.Claim{UID: "u"}) {
 		t.Error("a refusal outlives its claim")
 	}
 }
@@ -291,26 +248,26 @@ func TestPoolIsHeldWhenLaunchesFail(t *testing.T) {
 		t.Error("held after two failures")
 	}
 	fail()
-	if held() != firstLaunchBackoff {
-		t.Errorf("held for %s after three failures, want %s", held(), firstLaunchBackoff)
+	if held() != offerings.FirstLaunchBackoff {
+		t.Errorf("held for %s after three failures, want %s", held(), offerings.FirstLaunchBackoff)
 	}
 	fail()
-	if held() != firstLaunchBackoff {
-		t.Errorf("held for %s because launches failed together, want %s", held(), firstLaunchBackoff)
+	if held() != offerings.FirstLaunchBackoff {
+		t.Errorf("held for %s because launches failed together, want %s", held(), offerings.FirstLaunchBackoff)
 	}
 	if b.Snapshot().Pool("other").InBackoff {
 		t.Error("the other pool is held, too")
 	}
-	clock.tick(firstLaunchBackoff)
+	clock.tick(offerings.FirstLaunchBackoff)
 	if held() != 0 || !b.Snapshot().Pool("default").Probing {
 		t.Error("after as long as was said the pool is not on trial")
 	}
 	fail()
-	if held() != 2*firstLaunchBackoff {
-		t.Errorf("held for %s after the next failure, want %s", held(), 2*firstLaunchBackoff)
+	if held() != 2*offerings.FirstLaunchBackoff {
+		t.Errorf("held for %s after the next failure, want %s", held(), 2*offerings.FirstLaunchBackoff)
 	}
 	b.Record(command.Outcome{Command: launch, At: b.now()})
-	for range 2 * errorsToBackOff { // whoever waits for a turn has not failed
+	for range 2 * offerings.ErrorsToBackOff { // whoever waits for a turn has not failed
 		err := fmt.Errorf("launching: %w", &cloudprovider.ThrottledError{Queued: true,
 			Cause: errors.New("many are before you")})
 		b.Record(command.Outcome{Command: launch, At: b.now(), Err: err})
@@ -341,7 +298,7 @@ func TestHowFarAShortageReaches(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, clock := market()
-			types := b.poolCatalogs["default"].list.types
+			types := marketTypes()
 			grouped := *types[0]
 			grouped.Labels = map[string][]string{"group": {"group-1"}}
 			b.setCatalog("default", 0, []*cloudprovider.InstanceType{&grouped, types[1]}, nil)

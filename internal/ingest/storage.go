@@ -4,15 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tenon-sh/tenon/internal/ingest/volumes"
-
 	corev1 "k8s.io/api/core/v1"
-
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/volumes"
 	"github.com/tenon-sh/tenon/internal/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const volumeClaimKind = "PersistentVolumeClaim"

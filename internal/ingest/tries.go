@@ -50,7 +50,7 @@ func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
 		return tries.SlotEnd{}
 	}
 	_, gone := b.instancesGone[c.UID]
-	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: gone, Refused: b.launchRefused(c)}
+	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: gone, Refused: b.launches.WasRefused(c)}
 }
 
 // eachClaim yields the claims in no order. The lock is held.
@@ -68,13 +68,6 @@ func (b *Book) claimOfNode(node string) *cluster.Claim {
 		return b.claims[b.claimBy[n.node.ProviderID]].value()
 	}
 	return nil
-}
-
-// launchRefused reports whether the cloud has not launched an instance for the claim. When it is asked again is not a
-// matter of slots.
-func (b *Book) launchRefused(c *cluster.Claim) bool {
-	_, refused := b.refusedLaunches[c.UID]
-	return refused || c.Condition(cluster.Launched).Status == cluster.False
 }
 
 // nodeOf is the node of a claim, if it is known.

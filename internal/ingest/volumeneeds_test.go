@@ -403,7 +403,7 @@ func TestChangesOfVolumesReachPods(t *testing.T) {
 		}
 	}
 	b.DeletePod(mounting("data"))
-	if b.mounts.Of("p") != nil || len(b.mounts.Unbound())+len(b.mounts.Users("default/data")) > 0 {
+	if b.mounts.Of("u") != nil || len(b.mounts.Unbound())+len(b.mounts.Users("default/data")) > 0 {
 		t.Error("volumes of a pod that is gone are kept")
 	}
 }

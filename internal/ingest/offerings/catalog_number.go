@@ -1,4 +1,4 @@
-package ingest
+package offerings
 
 import (
 	"maps"
@@ -9,19 +9,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// numberCatalog numbers a provider's list, or the list with what was learned of it. Offerings and their index are made
-// once for a stock; only how much of everything the types have is worked out anew. The lock is held.
-func (b *Book) numberCatalog(list *typeList, in []*cloudprovider.InstanceType) *cluster.Catalog {
+// number numbers a provider's list, or the list with what was learned of it. Offerings and their index are made
+// once for a stock; only how much of everything the types have is worked out anew.
+func (m *Market) number(list *typeList, in []*cloudprovider.InstanceType) *cluster.Catalog {
 	types := make([]cluster.Type, len(in))
 	for i, t := range in {
-		types[i] = cluster.Type{
-			Name: t.Name, Capacity: b.specs.Dims.Measure(t.Capacity),
-			Allocatable: b.specs.Dims.WithAttachLimits(b.specs.Dims.Measure(t.Allocatable()),
-				t.VolumeLimits),
-		}
+		capacity, allocatable := m.measure(t)
+		types[i] = cluster.Type{Name: t.Name, Capacity: capacity, Allocatable: allocatable}
 	}
 	if list.catalog == nil {
-		alike := b.similarCatalogs(list)
+		alike := m.similar(list)
 		list.catalog = cluster.NewCatalog(types, offeringsOf(in, alike[:min(len(alike), mostCompared)]), alike...)
 		list.lastCatalog = nil
 		return list.catalog
@@ -40,14 +37,14 @@ func (l *typeList) latest() *cluster.Catalog {
 	return l.lastCatalog
 }
 
-// similarCatalogs are the catalogs that a stock's may have much in common with, first the one that it takes the place
+// similar are the catalogs that a stock's may have much in common with, first the one that it takes the place
 // of.
-func (b *Book) similarCatalogs(list *typeList) []*cluster.Catalog {
+func (m *Market) similar(list *typeList) []*cluster.Catalog {
 	var out []*cluster.Catalog
 	if list.lastCatalog != nil {
 		out = append(out, list.lastCatalog)
 	}
-	for _, c := range valuesByKey(b.poolCatalogs) {
+	for _, c := range m.inOrder() {
 		if c.list != nil && c.list.catalog != nil && !slices.Contains(out, c.list.catalog) {
 			out = append(out, c.list.catalog)
 		}

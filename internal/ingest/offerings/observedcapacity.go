@@ -1,4 +1,4 @@
-package ingest
+package offerings
 
 import (
 	"maps"
@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
-	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
@@ -29,55 +28,50 @@ type observedCapacity struct {
 	limits map[string]int32
 }
 
-// observeCapacity takes in what a node has that is ready for pods. The lock is held.
-func (b *Book) observeCapacity(n *cluster.Node) change {
-	if value, _ := n.Labels.Get(cluster.InitializedLabel); !n.Ours || value != "true" || b.nodes[n.Name] == nil {
-		return noChange
-	}
-	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
-	ref, found := b.nodeClassNamedBy(n)
-	if !found || !named {
-		return noChange
-	}
-	of := b.observed[ref]
+// Observed is what the nodes of each NodeClass have really had.
+type Observed struct {
+	byClass map[cluster.ClassRef]*observedTypes
+}
+
+// NodeSeen is what a node that is ready for pods shows.
+type NodeSeen struct {
+	Class   cluster.ClassRef
+	Type    string
+	Created time.Time
+	// Most is the most that it has had of each resource, Limits how many volumes of each driver it can attach.
+	Most   corev1.ResourceList
+	Limits map[string]int32
+}
+
+// learn takes in what a node has, and reports whether that is news.
+func (o *Observed) learn(n NodeSeen) (news bool) {
+	of := o.byClass[n.Class]
 	if of == nil {
 		of = &observedTypes{types: make(map[string]*observedCapacity)}
-		b.observed[ref] = of
+		o.byClass[n.Class] = of
 	}
 	if n.Created.Before(of.since) {
-		return noChange
+		return false
 	}
-	l := of.types[kind]
+	l := of.types[n.Type]
 	if l == nil && len(of.types) >= maxObserved {
-		return noChange
+		return false
 	}
 	if l == nil {
 		l = &observedCapacity{least: make(corev1.ResourceList), limits: make(map[string]int32)}
-		of.types[kind] = l
+		of.types[n.Type] = l
 	}
-	if !l.lower(b.nodes[n.Name].mostAllocatable, b.attachLimits.OfNodeItself(n.Name)) {
-		return noChange
-	}
-	return b.renumberCatalogs(ref)
+	return l.lower(n.Most, n.Limits)
 }
 
-// reobserveCapacity is observeCapacity for a node that shows more than it did: what it taught before was not the truth
-// about its type, so that this is learned anew from the nodes that are there. The lock is held.
-func (b *Book) reobserveCapacity(n *cluster.Node) change {
-	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
-	ref, found := b.nodeClassNamedBy(n)
-	of := b.observed[ref]
-	if !named || !found || of == nil || of.types[kind] == nil {
-		return noChange
+// unlearn forgets what is known of a type, and reports whether anything was.
+func (o *Observed) unlearn(class cluster.ClassRef, kind string) bool {
+	of := o.byClass[class]
+	if of == nil || of.types[kind] == nil {
+		return false
 	}
 	delete(of.types, kind)
-	for _, e := range b.nodes {
-		other, _ := e.node.Labels.Get(cluster.InstanceTypeLabel)
-		if class, ours := b.nodeClassNamedBy(e.node); ours && class == ref && other == kind {
-			b.observeCapacity(e.node)
-		}
-	}
-	return b.renumberCatalogs(ref) | givesRoom
+	return true
 }
 
 // lower keeps the lesser of each amount and reports whether that is news. A device that a node shows none of may only
@@ -96,52 +90,11 @@ func (l *observedCapacity) lower(list corev1.ResourceList, limits map[string]int
 	return news
 }
 
-// nodeClassNamedBy is the NodeClass that a node's labels name.
-func (b *Book) nodeClassNamedBy(n *cluster.Node) (ref cluster.ClassRef, found bool) {
-	for kind := range b.nodeClassKinds {
-		if name, has := n.Labels.Get(v1.NodeClassLabelKey(kind.Group, kind.Kind)); has {
-			return cluster.ClassRef{Group: kind.Group, Kind: kind.Kind, Name: name}, true
-		}
-	}
-	return cluster.ClassRef{}, false
-}
-
-// forgetObserved forgets what is known of a NodeClass that has changed. The lock is held.
-func (b *Book) forgetObserved(ref cluster.ClassRef) {
-	b.observed[ref] = &observedTypes{since: b.now(), types: make(map[string]*observedCapacity)}
-	b.renumberCatalogs(ref)
-	for name, e := range b.pools {
-		if e.pool.Template.NodeClass == ref {
-			delete(b.recentLaunches, name)
-			delete(b.launchBackoffs, name) // the change may be the cure
-		}
-	}
-}
-
-// renumberCatalogs has the catalogs of a NodeClass made anew if what was learned makes a difference to them. The lock
-// is held.
-func (b *Book) renumberCatalogs(ref cluster.ClassRef) change {
-	old := make(map[*typeList]*cluster.Catalog)
-	for key, have := range b.numberedCatalogs {
-		if key.class == ref {
-			old[key.list] = have
-		}
-	}
-	what := noChange
-	for list, have := range old {
-		delete(b.numberedCatalogs, catalogKey{list, ref})
-		if b.catalogFor(list, ref) != have {
-			what = changesSupply
-		}
-	}
-	return what
-}
-
-// withObservedCapacity are the types of a list with what their nodes have turned out to have; the list itself if that
+// apply are the types of a list with what their nodes have turned out to have; the list itself if that
 // is no less than was promised.
-func (b *Book) withObservedCapacity(types []*cloudprovider.InstanceType,
+func (o *Observed) apply(types []*cloudprovider.InstanceType,
 	ref cluster.ClassRef) (out []*cloudprovider.InstanceType, less bool) {
-	of := b.observed[ref]
+	of := o.byClass[ref]
 	if of == nil || len(of.types) == 0 {
 		return types, false
 	}

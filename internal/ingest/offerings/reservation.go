@@ -1,6 +1,7 @@
-package ingest
+package offerings
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -32,8 +33,11 @@ func reservationsOf(types []*cloudprovider.InstanceType) map[string]string {
 }
 
 // countPinned counts, by reservation, the claims that will take an instance of it and that the provider had not
-// launched when it said how many are left. A claim that may use either of two counts for both. The lock is held.
-func (b *Book) countPinned(reservations map[string]string, told time.Time) map[string]int {
+// launched when it said how many are left. A claim that may use either of two counts for both.
+//
+// claims are those that there are, asked those that are being made.
+func countPinned(reservations map[string]string, told time.Time, claims iter.Seq[*cluster.Claim],
+	asked iter.Seq[command.CreateClaim]) map[string]int {
 	if len(reservations) == 0 {
 		return nil
 	}
@@ -48,8 +52,7 @@ func (b *Book) countPinned(reservations map[string]string, told time.Time) map[s
 			}
 		}
 	}
-	for _, e := range b.claims {
-		c := e.claim
+	for c := range claims {
 		launched := c.Condition(cluster.Launched)
 		if launched.Status == cluster.False || launched.Status != cluster.True && !c.Deleting.IsZero() {
 			continue
@@ -59,10 +62,8 @@ func (b *Book) countPinned(reservations map[string]string, told time.Time) map[s
 			count(c.Requirements, c.Labels)
 		}
 	}
-	for _, f := range b.inFlight {
-		if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
-			count(create.Requirements, create.Labels)
-		}
+	for create := range asked {
+		count(create.Requirements, create.Labels)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package ingest
+package offerings
 
 import (
 	"slices"
@@ -9,25 +9,30 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// ShortageBackoff says how long an offering is left alone that the cloud could not sell: First after the first refusal,
+// Backoff says how long an offering is left alone that the cloud could not sell: First after the first refusal,
 // twice as long after each further one, at most Most.
-type ShortageBackoff struct{ First, Most time.Duration }
+type Backoff struct{ First, Most time.Duration }
 
-// defaultShortageBackoff is what holds if nobody says anything else.
-func defaultShortageBackoff() ShortageBackoff {
-	return ShortageBackoff{First: 30 * time.Second, Most: 15 * time.Minute}
+// DefaultBackoff is what holds if nobody says anything else.
+func DefaultBackoff() Backoff {
+	return Backoff{First: 30 * time.Second, Most: 15 * time.Minute}
 }
 
-// SetShortageBackoff says how long offerings are left alone that the cloud could not sell. It comes before anything is
-// taken in.
-func (b *Book) SetShortageBackoff(backoff ShortageBackoff) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.shortageBackoff = backoff
+// Shortages is what the cloud could not sell lately.
+type Shortages struct {
+	// Backoff says how long offerings are left alone.
+	Backoff Backoff
+	all     map[command.UnavailableOffering]*shortage
+	states  map[command.UnavailableOffering]offeringState // what now gave last
+}
+
+// NewShortages knows of none yet.
+func NewShortages() Shortages {
+	return Shortages{Backoff: DefaultBackoff(), all: make(map[command.UnavailableOffering]*shortage)}
 }
 
 // wait is how long an offering is left alone after so many refusals.
-func (k ShortageBackoff) wait(refusals int) time.Duration {
+func (k Backoff) wait(refusals int) time.Duration {
 	return min(k.First<<min(refusals-1, 20), k.Most)
 }
 
@@ -44,7 +49,7 @@ type shortage struct {
 
 // refuse notes a refusal. Launches that were under way together are refused together: while the offering is shut,
 // another refusal is no news.
-func (s *shortage) refuse(k ShortageBackoff, at time.Time, why string) (news bool) {
+func (s *shortage) refuse(k Backoff, at time.Time, why string) (news bool) {
 	if s.refusals > 0 && at.Before(s.until) {
 		return false
 	}
@@ -55,7 +60,7 @@ func (s *shortage) refuse(k ShortageBackoff, at time.Time, why string) (news boo
 }
 
 // forgive takes off the refusals that time has made up for, and reports whether none is left.
-func (s *shortage) forgive(k ShortageBackoff, now time.Time) bool {
+func (s *shortage) forgive(k Backoff, now time.Time) bool {
 	for s.refusals > 0 && !now.Before(s.until.Add(k.wait(s.refusals))) {
 		s.until = s.until.Add(k.wait(s.refusals))
 		s.refusals--
@@ -63,35 +68,35 @@ func (s *shortage) forgive(k ShortageBackoff, now time.Time) bool {
 	return s.refusals == 0
 }
 
-// refuseOfferings notes what the cloud could not sell, and reports whether any of it is news. The lock is held.
-func (b *Book) refuseOfferings(list []command.UnavailableOffering, at time.Time) (news bool) {
+// Refuse notes what the cloud could not sell, and reports whether any of it is news.
+func (m *Shortages) Refuse(list []command.UnavailableOffering, at time.Time) (news bool) {
 	for _, e := range list {
 		why := e.Advice
 		e.Advice = "" // it is the same offering, whatever the reason
-		s := b.shortages[e]
+		s := m.all[e]
 		if s == nil {
 			s = &shortage{}
-			b.shortages[e] = s
+			m.all[e] = s
 		}
-		news = s.refuse(b.shortageBackoff, at, why) || news
+		news = s.refuse(m.Backoff, at, why) || news
 	}
 	return news
 }
 
-// noteSold notes that the cloud has sold an offering after all: nothing is held against it any more. The lock is held.
-func (b *Book) noteSold(c *cluster.Claim, at time.Time) change {
-	e, complete := launchedOffering(c)
+// Sold notes that the cloud has sold an offering after all: nothing is held against it any more. It reports whether
+// anything was.
+func (m *Shortages) Sold(c *cluster.Claim, at time.Time) (news bool) {
+	e, complete := LaunchedAs(c)
 	if !complete {
-		return noChange
+		return false
 	}
-	what := noChange
-	for key, s := range b.shortages {
+	for key, s := range m.all {
 		if at.After(s.refusedAt) && refusalCovers(key, e, c.Labels) {
-			delete(b.shortages, key)
-			what = changesRoom
+			delete(m.all, key)
+			news = true
 		}
 	}
-	return what
+	return news
 }
 
 // refusalCovers tells whether what was refused includes the offering, which has the labels.
@@ -100,8 +105,8 @@ func refusalCovers(refused, e command.UnavailableOffering, labels cluster.Labels
 		refused.CapacityType == e.CapacityType && (refused.Within == "" || hasValue(labels, refused.Within))
 }
 
-// launchedOffering is what a claim was launched as; complete is false if its labels don't tell yet.
-func launchedOffering(c *cluster.Claim) (e command.UnavailableOffering, complete bool) {
+// LaunchedAs is what a claim was launched as; complete is false if its labels don't tell yet.
+func LaunchedAs(c *cluster.Claim) (e command.UnavailableOffering, complete bool) {
 	var okType, okZone, okTerms bool
 	e.Type, okType = c.Labels.Get(cluster.InstanceTypeLabel)
 	e.Zone, okZone = c.Labels.Get(cluster.ZoneLabel)
@@ -109,22 +114,23 @@ func launchedOffering(c *cluster.Claim) (e command.UnavailableOffering, complete
 	return e, okType && okZone && okTerms
 }
 
-// updateShortages opens offerings for a probe whose wait is over, and forgets those that have been left alone. The lock
-// is held.
-func (b *Book) updateShortages(now time.Time) {
-	for e, s := range b.shortages {
+// Update opens offerings for a probe whose wait is over, and forgets those that have been left alone; it tells how many
+// of each there were.
+func (m *Shortages) Update(now time.Time) (opened, forgotten int) {
+	for e, s := range m.all {
 		if now.Before(s.until) && !s.probing {
 			continue
 		}
 		if !s.probing {
 			s.probing = true
-			b.noteChange(changesRoom)
+			opened++
 		}
-		if open := *s; open.forgive(b.shortageBackoff, now) {
-			delete(b.shortages, e)
-			b.noteChange(changesSupply) // it is like any other again
+		if open := *s; open.forgive(m.Backoff, now) {
+			delete(m.all, e)
+			forgotten++ // it is like any other again
 		}
 	}
+	return opened, forgotten
 }
 
 // availability is what is held against an offering now.
@@ -165,13 +171,11 @@ func stateOf(unavailable map[command.UnavailableOffering]offeringState, of comma
 // Unavailable says of offerings whether they can't be bought for now, as the plans of this moment take it. A NodeClaim
 // names types and zones, and any of its types in any of its zones will do for its pods, also one that no plan would
 // choose now: the provider asks.
-func (b *Book) Unavailable() func(cloudprovider.OfferingRef) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.shortages) == 0 {
+func (m *Shortages) Unavailable() func(cloudprovider.OfferingRef) bool {
+	if len(m.all) == 0 {
 		return func(cloudprovider.OfferingRef) bool { return false }
 	}
-	unavailable := b.unavailableNow()
+	unavailable := m.now()
 	return func(o cloudprovider.OfferingRef) bool {
 		of := command.UnavailableOffering{Type: o.Type, Zone: o.Zone, CapacityType: o.CapacityType}
 		if stateOf(unavailable, of).availability == notAvailable {
@@ -206,24 +210,24 @@ func (s *shortage) state() offeringState {
 	return offeringState{notAvailable, s.advice}
 }
 
-// unavailableNow is what is held against which offerings. Nobody writes to it: until something changes all get the
-// same, be they pools or hundreds of launches. The lock is held.
-func (b *Book) unavailableNow() map[command.UnavailableOffering]offeringState {
-	if b.unavailable != nil && b.sameUnavailable(b.unavailable) {
-		return b.unavailable
+// now is what is held against which offerings. Nobody writes to it: until something changes all get the
+// same, be they pools or hundreds of launches.
+func (m *Shortages) now() map[command.UnavailableOffering]offeringState {
+	if m.states != nil && m.same(m.states) {
+		return m.states
 	}
-	b.unavailable = make(map[command.UnavailableOffering]offeringState, len(b.shortages))
-	for e, s := range b.shortages {
-		b.unavailable[e] = s.state()
+	m.states = make(map[command.UnavailableOffering]offeringState, len(m.all))
+	for e, s := range m.all {
+		m.states[e] = s.state()
 	}
-	return b.unavailable
+	return m.states
 }
 
-func (b *Book) sameUnavailable(have map[command.UnavailableOffering]offeringState) bool {
-	if len(have) != len(b.shortages) {
+func (m *Shortages) same(have map[command.UnavailableOffering]offeringState) bool {
+	if len(have) != len(m.all) {
 		return false
 	}
-	for e, s := range b.shortages {
+	for e, s := range m.all {
 		if have[e] != s.state() {
 			return false
 		}
