@@ -173,8 +173,8 @@ func (c *Catalog) Price(typeName, zone, capacityType string) (price float64, ok 
 
 // Offering finds an offering of the type in the zone under the capacity type; nil if it is not sold.
 func (c *Catalog) Offering(typeName, zone, capacityType string) *Offering {
-	first := c.firstOf(typeName)
-	for i := first; i < len(c.Offerings) && c.Offerings[i].Type == c.Offerings[first].Type; i++ {
+	first, end := c.RangeOf(typeName)
+	for i := first; i < end; i++ {
 		if o := &c.Offerings[i]; o.Zone == zone && o.CapacityType == capacityType {
 			return o
 		}
@@ -212,6 +212,15 @@ func (c *Catalog) CommonLabels(typeName string) Labels {
 		return c.Offerings[o].Common
 	}
 	return nil
+}
+
+// RangeOf are the places of a type's offerings: from first to before end.
+func (c *Catalog) RangeOf(typeName string) (first, end int) {
+	first = c.firstOf(typeName)
+	for end = first; end < len(c.Offerings) && c.Offerings[end].Type == c.Offerings[first].Type; end++ {
+		continue
+	}
+	return first, end
 }
 
 // firstOf is the first offering of a type; the number of offerings if there is none.

@@ -80,9 +80,3 @@ func (t PoolTotals) Approves(set Settings, candidates []Candidate, saving float6
 	}
 	return nil
 }
-
-// CouldApproveAlone reports whether the pool would agree if nothing had to take the node's place: if not, no move with
-// this node alone will do.
-func (t PoolTotals) CouldApproveAlone(set Settings, c Candidate) bool {
-	return t.Approves(set, []Candidate{c}, c.Price) == nil
-}

@@ -47,8 +47,8 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s: %q says no, want %q", c.name, got, c.want)
 		}
 	}
-	if totals.CouldApproveAlone(Settings{}, of(balanced, 9.9, 40)) || !totals.CouldApproveAlone(Settings{},
-		of(balanced, 10, 40)) {
+	alone := func(c Candidate) bool { return totals.Approves(Settings{}, []Candidate{c}, c.Price) == nil }
+	if alone(of(balanced, 9.9, 40)) || !alone(of(balanced, 10, 40)) {
 		t.Error("a node could go if what it costs were saved, and only then")
 	}
 }

@@ -50,3 +50,13 @@ func Compare(a, b *Candidate) int {
 func Sort(candidates []Candidate) {
 	slices.SortFunc(candidates, func(a, b Candidate) int { return Compare(&a, &b) })
 }
+
+// fillEstimates fills in what is known of a node that may not go now, or is forced to.
+func fillEstimates(s *cluster.Snapshot, c *Candidate) {
+	c.Price, c.Evicted = c.Claim.Price, 0
+	for _, p := range s.PodsOn(c.Node.Name) {
+		if p.IsWorkload() && !p.StaysThroughDrain {
+			c.Evicted++
+		}
+	}
+}

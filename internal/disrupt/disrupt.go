@@ -151,3 +151,22 @@ const (
 func (b *BlockedNode) ByPod() bool {
 	return b.Reason == PodDoNotDisrupt || b.Reason == SeveralPDBs || b.Reason == PDBBlocks
 }
+
+// Why moves are given up that were begun, beyond what may keep a node from being chosen.
+const (
+	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, unhealthy or near its end
+	ReplacementsLate BlockReason = "ReplacementsLate" // what was to take its place did not come up in time
+	NotDeleted       BlockReason = "NotDeleted"       // what was to take its place is there, but it can't be deleted
+	// so many nodes of the pool have fallen unhealthy that the cause is elsewhere
+	ManyUnhealthy BlockReason = "ManyUnhealthy"
+	DryRun        BlockReason = "DryRun" // the pool only wants to be told
+)
+
+// capacityReserved is the capacity type of what was paid for in advance.
+const capacityReserved = "reserved"
+
+// The capacity types of the contract.
+const (
+	onDemand = "on-demand"
+	spot     = "spot"
+)

@@ -21,9 +21,6 @@ const (
 // incomplete for a while.
 const typeMissingAfter = time.Hour
 
-// capacityReserved is the capacity type of what was paid for in advance.
-const capacityReserved = "reserved"
-
 // DriftOf says how a claim's node differs from what its pool or its class asks for; empty if it does not.
 func DriftOf(s *cluster.Snapshot, c *cluster.Claim) (reason string) {
 	reason, _ = driftOf(s, c)
@@ -66,7 +63,7 @@ func inCatalog(catalog *cluster.Catalog, c *cluster.Claim) bool {
 	kind, _ := c.Labels.Get(cluster.InstanceTypeLabel)
 	zone, zoned := c.Labels.Get(cluster.ZoneLabel)
 	terms, termed := c.Labels.Get(cluster.CapacityTypeLabel)
-	first, end := offeringRange(catalog, kind)
+	first, end := catalog.RangeOf(kind)
 	for i := first; i < end; i++ {
 		o := &catalog.Offerings[i]
 		if (!zoned || o.Zone == zone) && (!termed || o.CapacityType == terms || terms == capacityReserved &&

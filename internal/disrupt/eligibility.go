@@ -284,3 +284,22 @@ func (ec *eligibilityCheck) hasAwaitedSeat() bool {
 	}
 	return false
 }
+
+// evictionRateAllows: a workload whose pods have been evicted often enough is left alone. What has to be done in any
+// case is done.
+func (ec *eligibilityCheck) evictionRateAllows() bool {
+	if ec.alreadyFenced || ec.reason != command.Underutilized {
+		return true
+	}
+	pod, until, ok := ec.evictionRates.Allow(ec.candidate)
+	if !ok {
+		ec.blocked.Pod = pod.ID()
+		return ec.blockUntil(WorkloadResting, until)
+	}
+	return true
+}
+
+// hasNoRules reports whether nothing but room and the node itself decides where the pod may go.
+func hasNoRules(p *cluster.Pod) bool {
+	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) == 0
+}

@@ -8,30 +8,11 @@ package disrupt
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
-
-// Result is what to do now, and when to look again if nothing happens before.
-type Result struct {
-	Commands []command.Command
-	WakeAt   time.Time
-	// Notes are what stands in the way, for people.
-	Notes []cluster.Note
-	// Replacements are new nodes for moves. Begun are the moves that begin now, GivenUp those that don't come about,
-	// DryRuns those of which a dry run only tells.
-	Replacements []ReplacementRequest
-	Begun        []Move
-	GivenUp      []GivenUp
-	DryRuns      []Move
-	// NotBegun are moves that a search has found and that are not begun.
-	NotBegun []GivenUp
-	// PlanSoon says that nodes wait only for others to be gone: as soon as one is, the next may begin.
-	PlanSoon bool
-}
 
 // Empty removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced, and
 // once a later snapshot shows it fenced and still empty its claim is deleted. A fenced node that is needed after all is
@@ -86,58 +67,113 @@ type emptinessCheck struct {
 	// unusedNodes are nodes that were made in vain and need not be waited for, but for those of them that stay.
 	unusedNodes unusedNodes
 	set         Settings
-	result      *Result
+	// wait is how long a node must have been quiet.
+	wait   cluster.NillableDuration
+	result *Result
 	// noPodWaiting is whether nobody looks for a place, once that is known; keptReplacements are replacements of
 	// drifted nodes that tell something.
 	noPodWaiting     *bool
 	keptReplacements map[*cluster.Claim]bool
 }
 
+// run looks at each node of the pool.
 func (ec *emptinessCheck) run() {
-	s, p, result := ec.s, ec.pool, ec.result
-	wait, _ := QuietPeriod(p, command.Empty)
-	for _, c := range s.ClaimsOf(p.Name) {
-		n := s.NodeOf(c.Name)
-		if s.IsLeftAlone(c) {
-			continue
-		}
-		if ec.isAbandonedReplacement(c, n) {
-			result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID,
-				Node: nodeNameOf(n), Reason: command.Empty, Message: replacedNodesStay})
-			continue
-		}
-		if n == nil || c.Move != "" || leavesInterrupted(c) || !c.Deleting.IsZero() || !n.Deleting.IsZero() ||
-			!c.Is(cluster.Initialized) || hasCommandUnderWay(s, c, n) {
-			continue
-		}
-		mayGo := !wait.Never || neverUsed(c) || ec.unusedNodes.tries[c.Name] != nil
-		kept := ec.needed[n.Name] || ec.moves[c.Replaces] || ec.unusedNodes.isKept(c.Name)
-		idle := mayGo && !kept && IsEmpty(s, c, n)
+	ec.wait, _ = QuietPeriod(ec.pool, command.Empty)
+	for _, c := range ec.s.ClaimsOf(ec.pool.Name) {
+		n := ec.s.NodeOf(c.Name)
 		switch {
-		case Fenced(c, n) && (!idle || p.Overrides.DryRun || ec.budgets.Remaining(p.Name, command.Empty) < 0):
-			ec.reopen(c, n, idle)
-		case Fenced(c, n):
-			result.Commands = append(result.Commands, command.DeleteClaim{
-				Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty,
-				Message: "the node carries no workload"})
-		case isHalfUnfenced(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
-			result.Commands = append(result.Commands, command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
-		case !idle || hasFence(n): // a fence that somebody else put up is theirs to take down
-		case ec.unusedNodes.tries[c.Name] == nil && s.Now.Before(quietAt(wait, c, ec.set.Nomination)) &&
-			!(neverUsed(c) && savesMoney(MoveReason(c.Replaces)) && ec.noPodWaits()):
-			result.WakeAt = cluster.Earlier(result.WakeAt, quietAt(wait, c, ec.set.Nomination))
-		case s.Now.Before(c.SavingRestUntil) && !s.Now.Before(c.SavingRestUntil.Add(-longestSavingRest)):
-			result.WakeAt = cluster.Earlier(result.WakeAt, c.SavingRestUntil)
-		case !ec.budgets.Reserve(p.Name, command.Empty, 1):
-		case p.Overrides.DryRun:
-			ec.addDryRun(c, n)
-		default:
-			result.Commands = append(result.Commands, command.Fence{Claim: c.Name, UID: c.UID, Node: n.Name,
-				Reason: command.Empty})
+		case ec.s.IsLeftAlone(c):
+		case ec.isAbandonedReplacement(c, n):
+			ec.result.Emit(command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nodeNameOf(n), Reason: command.Empty,
+				Message: replacedNodesStay})
+		case ec.isAtWork(c, n):
+			ec.act(ec.stateOf(c, n), c, n)
 		}
 	}
-	for i := range p.Budgets {
-		result.WakeAt = cluster.Earlier(result.WakeAt, p.Budgets[i].ChangesAt)
+	for i := range ec.pool.Budgets {
+		ec.result.Wake(ec.pool.Budgets[i].ChangesAt)
+	}
+}
+
+// isAtWork reports whether the node is up and nobody else takes it away.
+func (ec *emptinessCheck) isAtWork(c *cluster.Claim, n *cluster.Node) bool {
+	return n != nil && c.Move == "" && !leavesInterrupted(c) && c.Deleting.IsZero() && n.Deleting.IsZero() &&
+		c.Is(cluster.Initialized) && !hasCommandUnderWay(ec.s, c, n)
+}
+
+// emptyState is what becomes of a node.
+type emptyState int
+
+const (
+	stays      emptyState = iota
+	goes                  // it is fenced and empty
+	isNeeded              // it is fenced, and not empty or needed
+	mayNotGo              // it is fenced and empty, and its pool no longer lets it go
+	halfFenced            // its fence is down in part
+	mayBegin              // it is empty and has been for long enough
+)
+
+// stateOf says what becomes of a node that is at work.
+func (ec *emptinessCheck) stateOf(c *cluster.Claim, n *cluster.Node) emptyState {
+	idle := ec.isIdle(c, n)
+	switch {
+	case Fenced(c, n) && !idle:
+		return isNeeded
+	case Fenced(c, n) && (ec.pool.Overrides.DryRun || ec.budgets.Remaining(ec.pool.Name, command.Empty) < 0):
+		return mayNotGo
+	case Fenced(c, n):
+		return goes
+	case isHalfUnfenced(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
+		return halfFenced
+	case !idle || hasFence(n): // a fence that somebody else put up is theirs to take down
+		return stays
+	}
+	if at := ec.waitsUntil(c); !at.IsZero() {
+		ec.result.Wake(at)
+		return stays
+	}
+	return mayBegin
+}
+
+// isIdle reports whether the node carries nothing, nobody needs it, and its pool lets empty nodes go.
+func (ec *emptinessCheck) isIdle(c *cluster.Claim, n *cluster.Node) bool {
+	mayGo := !ec.wait.Never || neverUsed(c) || ec.unusedNodes.tries[c.Name] != nil
+	kept := ec.needed[n.Name] || ec.moves[c.Replaces] || ec.unusedNodes.isKept(c.Name)
+	return mayGo && !kept && IsEmpty(ec.s, c, n)
+}
+
+// waitsUntil is until when an empty node waits because it has not been quiet for long enough, or rests; zero if it
+// does not.
+func (ec *emptinessCheck) waitsUntil(c *cluster.Claim) time.Time {
+	quiet, rest := quietAt(ec.wait, c, ec.set.Nomination), c.SavingRestUntil
+	switch {
+	case ec.unusedNodes.tries[c.Name] == nil && ec.s.Now.Before(quiet) &&
+		!(neverUsed(c) && savesMoney(MoveReason(c.Replaces)) && ec.noPodWaits()):
+		return quiet
+	case ec.s.Now.Before(rest) && !ec.s.Now.Before(rest.Add(-longestSavingRest)):
+		return rest
+	}
+	return time.Time{}
+}
+
+// act does what the state of a node asks for, as far as the budgets allow it.
+func (ec *emptinessCheck) act(state emptyState, c *cluster.Claim, n *cluster.Node) {
+	switch state {
+	case goes:
+		ec.result.Emit(command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty,
+			Message: "the node carries no workload"})
+	case isNeeded, mayNotGo:
+		ec.reopen(c, n, state == mayNotGo)
+	case halfFenced:
+		ec.result.Emit(command.Unfence{Claim: c.Name, UID: c.UID, Node: n.Name})
+	case mayBegin:
+		switch {
+		case !ec.budgets.Reserve(ec.pool.Name, command.Empty, 1):
+		case ec.pool.Overrides.DryRun:
+			ec.addDryRun(c, n)
+		default:
+			ec.result.Emit(command.Fence{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty})
+		}
 	}
 }
 
@@ -158,33 +194,6 @@ func (ec *emptinessCheck) reopen(c *cluster.Claim, n *cluster.Node, idle bool) {
 	ec.result.Commands = append(ec.result.Commands, cmd)
 }
 
-// neverUsed reports whether the node was made to replace others and never got a pod: their move has been given up, and
-// a pool that keeps its nodes for ever has not asked for this one.
-func neverUsed(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
-
-// noPodWaits reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for
-// a move that has been given up is made for nobody then.
-func (ec *emptinessCheck) noPodWaits() bool {
-	if ec.noPodWaiting == nil {
-		answer := len(ec.s.Pending()) == 0 && ec.s.LastGrowth().IsZero() && len(ec.s.PodsBetweenNodes()) == 0 &&
-			!anyMoveBeginning(ec.s)
-		ec.noPodWaiting = &answer
-	}
-	return *ec.noPodWaiting
-}
-
-// anyMoveBeginning reports whether fences are being put up of which it is not known yet in which move they are.
-func anyMoveBeginning(s *cluster.Snapshot) bool {
-	for key := range s.InFlight {
-		if node, ok := strings.CutPrefix(key, command.Fence{}.Key()); ok {
-			if c := s.ClaimOf(node); c != nil && c.Move == "" && c.Deleting.IsZero() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // addDryRun tells that a dry run keeps the node from going.
 func (ec *emptinessCheck) addDryRun(c *cluster.Claim, n *cluster.Node) {
 	m := Move{ID: MoveID(command.Empty, []string{ClaimIdentity(c)}), Reason: command.Empty, Claims: []string{c.Name},
@@ -193,37 +202,4 @@ func (ec *emptinessCheck) addDryRun(c *cluster.Claim, n *cluster.Node) {
 	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved",
 		m.Before*hoursPerMonth)
 	ec.result.Notes = append(ec.result.Notes, n.Note(string(DryRun), text), c.Note(string(DryRun), text))
-}
-
-// Fenced reports whether it was we who fenced the node: the reason is written on its claim, or the label that comes
-// with our fence is on the node. The reason alone may be missing if two replicas put up and took down the fence at the
-// same time.
-func Fenced(c *cluster.Claim, n *cluster.Node) bool {
-	mark, _ := n.Labels.Get(excludeFromBalancers)
-	return hasFence(n) && (c.Is(cluster.DisruptionReason) || mark == "karpenter")
-}
-
-// excludeFromBalancers is the label that a fence puts on a node beside the taint.
-const excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
-
-func hasFence(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) }
-
-// hasCommandUnderWay reports whether something is being done to the node whose effect the snapshot does not show yet.
-func hasCommandUnderWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	return len(s.InFlight) > 0 && (s.InFlight[command.Fence{Node: n.Name}.Key()] ||
-		s.InFlight[command.Unfence{Node: n.Name}.Key()] ||
-		s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()])
-}
-
-// IsEmpty reports whether nothing on the node is a reason to keep it.
-func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	if n.DoNotDisrupt || c.DoNotDisrupt {
-		return false
-	}
-	for _, p := range s.PodsOn(n.Name) {
-		if p.IsWorkload() || p.DoNotDisrupt {
-			return false
-		}
-	}
-	return !s.HasNominatedPod(n.Name) // kube-scheduler has chosen it for a pod that will come
 }

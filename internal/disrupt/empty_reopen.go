@@ -5,12 +5,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 )
 
-// isHalfUnfenced reports whether the fence is down and the reason is still written on the claim, which is in no move:
-// whoever took the fence down was cut short, or two replicas have put it up and taken it down at the same time.
-func isHalfUnfenced(c *cluster.Claim, n *cluster.Node) bool {
-	return !hasFence(n) && c.Is(cluster.DisruptionReason)
-}
-
 // reopenStatic takes down what is left of fences in a static pool. Its nodes are only ever fenced for a move, whatever
 // they carry: a fence of ours without one is left from two replicas that have put it up and taken it down at the same
 // time, and nobody follows it.

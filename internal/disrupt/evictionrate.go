@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/command"
 )
 
 // EvictionRates counts how often the pods of each workload have been evicted to save money within the hour. A workload
@@ -78,18 +77,4 @@ func (r *EvictionRates) workloadSize(owner string) int {
 		}
 	}
 	return max(1, r.workloadSizes[owner])
-}
-
-// evictionRateAllows: a workload whose pods have been evicted often enough is left alone. What has to be done in any
-// case is done.
-func (ec *eligibilityCheck) evictionRateAllows() bool {
-	if ec.alreadyFenced || ec.reason != command.Underutilized {
-		return true
-	}
-	pod, until, ok := ec.evictionRates.Allow(ec.candidate)
-	if !ok {
-		ec.blocked.Pod = pod.ID()
-		return ec.blockUntil(WorkloadResting, until)
-	}
-	return true
 }

@@ -1,10 +1,6 @@
 package disrupt
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -44,9 +40,7 @@ func Execute(s *cluster.Snapshot, set Settings, o ExecuteInput) (Result, *Memo) 
 	x.fitBudgets()
 
 	// 2. What has to be replaced whatever it costs.
-	x.beginRepairs()
-	x.beginDrift()
-	x.beginSoftExpiry()
+	x.beginRequired()
 
 	// 3. Where would the pods go if all these nodes were gone?
 	x.verify()
@@ -146,44 +140,3 @@ func newExecutor(s *cluster.Snapshot, set Settings, o ExecuteInput) *executor {
 func (ex *executor) wake(at time.Time) { ex.WakeAt = cluster.Earlier(ex.WakeAt, at) }
 
 func (ex *executor) emit(c command.Command) { ex.Commands = append(ex.Commands, c) }
-
-// ClaimIdentity tells a claim from all others, those included that had the same name before it: names derive from what
-// claims are for, and come back.
-func ClaimIdentity(c *cluster.Claim) string {
-	if c.UID == "" {
-		return c.Name
-	}
-	return c.Name + "/" + c.UID
-}
-
-// MoveID names a move of the claims with these identities. The same nodes and reason give the same name, and others
-// never do; the reason can be read off it.
-func MoveID(reason command.Reason, claims []string) string {
-	h := sha256.New()
-	for _, id := range slices.Sorted(slices.Values(claims)) {
-		h.Write([]byte(id))
-		h.Write([]byte{0})
-	}
-	sum := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:6])
-	return strings.ToLower(string(reason) + "-" + sum)
-}
-
-// MoveReason is the reason of a move by its name; empty if it is none of ours.
-func MoveReason(move string) command.Reason {
-	word, _, _ := strings.Cut(move, "-")
-	switch word {
-	case "underutilized":
-		return command.Underutilized
-	case "drifted":
-		return command.Drifted
-	case "expired":
-		return command.Expired
-	case "unhealthy":
-		return command.Unhealthy
-	case "interrupted":
-		return command.Interrupted
-	case "empty":
-		return command.Empty
-	}
-	return ""
-}

@@ -1,10 +1,8 @@
 package disrupt
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -225,61 +223,4 @@ func (ex *executor) reserveBudgets(m *Move, candidates []Candidate) (reason Bloc
 		ex.removedNodes[candidates[i].Node.Name] = true
 	}
 	return ""
-}
-
-// hoursPerMonth is how prices per hour become prices per month.
-const hoursPerMonth = 730
-
-// addDryRun tells what a dry run keeps from being done.
-func (r *Result) addDryRun(m Move, candidates []Candidate) {
-	r.DryRuns = append(r.DryRuns, m)
-	what := ""
-	switch {
-	case m.Reason == command.Underutilized && len(m.Bins) == 0:
-		what = "its pods fit on nodes that are there"
-	case m.Reason == command.Underutilized && len(m.Bins) == 1:
-		what = "one cheaper node would take its pods"
-	case m.Reason == command.Underutilized:
-		what = fmt.Sprintf("%d cheaper nodes would take its pods", len(m.Bins))
-	case m.Reason == command.Drifted:
-		what = "it is no longer what its NodePool and NodeClass ask for"
-	case m.Reason == command.Expired:
-		what = "it comes to the end of its expireAfter"
-	case m.Reason == command.Unhealthy:
-		what = "it is unhealthy"
-	}
-	if len(candidates) > 1 {
-		what += fmt.Sprintf(", together with %d other nodes", len(candidates)-1)
-	}
-	text := fmt.Sprintf("Dry run: would disrupt the node (%s: %s); %d pods would move", m.Reason, what, m.Evicted)
-	if m.Reason == command.Underutilized {
-		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*hoursPerMonth)
-	}
-	for i := range candidates {
-		r.Notes = append(r.Notes, dryRunNotes(&candidates[i], text)...)
-	}
-}
-
-func dryRunNotes(c *Candidate, text string) []cluster.Note {
-	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
-}
-
-// queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it
-// is known that its pods have somewhere to go.
-func (ex *executor) queueRequired(c Candidate, reason command.Reason) bool {
-	m := &activeMove{id: MoveID(reason, []string{ClaimIdentity(c.Claim)}), reason: reason, nodes: []Candidate{c},
-		isStatic: c.Pool.Static}
-	if reason == command.Drifted {
-		m.id = driftMoveID(c.Claim)
-	}
-	if !ex.budgets.Reserve(c.Claim.Pool, reason, 1) {
-		return false
-	}
-	if c.Pool.Overrides.DryRun {
-		ex.addDryRun(m.describe(), m.nodes)
-		return true
-	}
-	m.budgetReserved, ex.removedNodes[c.Node.Name] = true, true
-	ex.moves = append(ex.moves, m)
-	return true
 }

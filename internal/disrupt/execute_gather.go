@@ -102,20 +102,6 @@ func (ex *executor) gatherActive() {
 	ex.fencePending = anyMoveBeginning(ex.s)
 }
 
-// quarantinedMoves are the moves of nodes that are left alone because the planner has failed on them or on their pods.
-func quarantinedMoves(s *cluster.Snapshot) map[string]bool {
-	if !s.Quarantine.HasPodsOrClaims() {
-		return nil
-	}
-	out := make(map[string]bool)
-	for _, c := range s.Claims {
-		if c.Move != "" && s.IsLeftAlone(c) {
-			out[c.Move] = true
-		}
-	}
-	return out
-}
-
 // addClaim adds a claim to its move.
 func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
 	s, n := ex.s, ex.s.NodeOf(c.Name)

@@ -108,11 +108,6 @@ func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
 	return pool
 }
 
-// hasNoRules reports whether nothing but room and the node itself decides where the pod may go.
-func hasNoRules(p *cluster.Pod) bool {
-	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) == 0
-}
-
 // hostWithRoom finds a node that is up and takes pods, with the room that it has left. To save money pods only go to
 // nodes that have been quiet for long enough.
 func (p *placementCheck) hostWithRoom(name string) *cluster.Host {

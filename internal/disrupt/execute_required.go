@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -10,54 +9,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
-
-// ReplacementRequest is a new node for a move. Name is set if it is not to follow from the node's content.
-type ReplacementRequest struct {
-	Bin      schedule.Bin
-	Name     string
-	Slot     cluster.Slot // of a static pool
-	Replaces string
-	Reason   command.Reason
-	// LinkedWith is the move with which the one that it is for shares new nodes, if they save money; empty if it shares
-	// none.
-	LinkedWith string
-	// SharedWith are the other moves whose pods need the node, if they have to be. Unlike moves that save money, each
-	// of them goes by itself.
-	SharedWith []string
-}
-
-// LinkID is the name of all moves that save money and share new nodes with the one that the node is for.
-func (w *ReplacementRequest) LinkID() string { return cmp.Or(w.LinkedWith, w.Replaces) }
-
-// For is the request with another of the moves that share the node as the one that it is for.
-func (w *ReplacementRequest) For(move string) ReplacementRequest {
-	out := *w
-	out.Replaces, out.Reason, out.SharedWith = move, MoveReason(move), nil
-	return out
-}
-
-// GivenUp is a move that does not come about.
-type GivenUp struct {
-	ID          string
-	Reason      command.Reason
-	Claims      []string
-	BlockReason BlockReason
-	// Saving, CertainSaving and NeededSaving are as in a BlockedNode, where it is about money and was worked out again.
-	Saving, CertainSaving, NeededSaving float64
-}
-
-// Why moves are given up that were begun, beyond what may keep a node from being chosen.
-const (
-	NoLongerDue      BlockReason = "NoLongerDue"      // the node is no longer drifted, unhealthy or near its end
-	ReplacementsLate BlockReason = "ReplacementsLate" // what was to take its place did not come up in time
-	NotDeleted       BlockReason = "NotDeleted"       // what was to take its place is there, but it can't be deleted
-	// so many nodes of the pool have fallen unhealthy that the cause is elsewhere
-	ManyUnhealthy BlockReason = "ManyUnhealthy"
-	DryRun        BlockReason = "DryRun" // the pool only wants to be told
-)
-
-// defaultReplacementTimeout is how long replacements are awaited if nobody says otherwise.
-const defaultReplacementTimeout = 10 * time.Minute
 
 // fenceSpread is how long after the first fence of a move others may be on their way.
 const fenceSpread = 30 * time.Second
@@ -233,39 +184,6 @@ func joinNames(names []string) string {
 		out += ", " + name
 	}
 	return out + " and " + names[len(names)-1]
-}
-
-const (
-	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles
-	// with each, up to longestRest; a node that has been at rest for so long begins anew.
-	firstRest   = time.Minute
-	longestRest = time.Hour
-)
-
-// restOf is until when a node rests now, and how often it has.
-func restOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
-	return nextRestAfter(c.RestUntil, c.Rests, longestRest, now)
-}
-
-// longestSavingRest is how long at most a node is not fenced to save money because pods needed it whenever it was. If
-// it carries nothing it costs money in vain meanwhile.
-const longestSavingRest = 10 * time.Minute
-
-// savingRestOf is the same for a node that was fenced to save money and is needed.
-func savingRestOf(c *cluster.Claim, now time.Time) (until time.Time, rests int) {
-	return nextRestAfter(c.SavingRestUntil, c.SavingRests, longestSavingRest, now)
-}
-
-// nextRestAfter is the next rest of a node that has rested so often, and until then.
-func nextRestAfter(last time.Time, rests int, longest time.Duration, now time.Time) (until time.Time, more int) {
-	if now.After(last.Add(longest)) {
-		rests = 0
-	}
-	wait := firstRest
-	for range min(rests, 10) {
-		wait *= 2
-	}
-	return now.Add(min(wait, longest)), rests + 1
 }
 
 // reopenNodes opens the nodes of a move again.

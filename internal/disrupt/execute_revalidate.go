@@ -94,16 +94,6 @@ func (ex *executor) reasonGone(m *activeMove, c *Candidate) BlockReason {
 	return ""
 }
 
-// fillEstimates fills in what is known of a node that may not go now, or is forced to.
-func fillEstimates(s *cluster.Snapshot, c *Candidate) {
-	c.Price, c.Evicted = c.Claim.Price, 0
-	for _, p := range s.PodsOn(c.Node.Name) {
-		if p.IsWorkload() && !p.StaysThroughDrain {
-			c.Evicted++
-		}
-	}
-}
-
 // pdbNeverAllows reports whether a disruption budget of some pod of the node wants all its pods.
 func (ex *executor) pdbNeverAllows(n *cluster.Node) bool {
 	return slices.ContainsFunc(ex.s.PodsOn(n.Name), func(p *cluster.Pod) bool {

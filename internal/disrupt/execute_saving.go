@@ -166,33 +166,20 @@ func (ex *executor) linkMoves(list []*activeMove) []*linkedMoves {
 	for i, m := range list {
 		byID[m.id] = i
 	}
-	root := make([]int, len(list))
-	for i := range root {
-		root[i] = i
-	}
-	find := func(i int) int {
-		for root[i] != i {
-			i = root[i]
-		}
-		return i
-	}
-	link := func(i, j int) {
-		a, b := find(i), find(j)
-		root[max(a, b)] = min(a, b)
-	}
+	joined := NewComponents(len(list))
 	first, made := make(map[int]int), make([][]*cluster.Claim, len(list))
 	for i, m := range list {
 		for _, dest := range m.destinations {
 			if dest.distance == atNewNode {
 				if j, known := first[dest.bin]; known {
-					link(i, j)
+					joined.Join(i, j)
 				} else {
 					first[dest.bin] = i
 				}
 			}
 			if c := ex.destinationClaim(dest); c != nil && ex.isChargedToMove(c) {
 				if j, known := byID[c.Replaces]; known {
-					link(i, j)
+					joined.Join(i, j)
 				}
 			}
 		}
@@ -202,17 +189,18 @@ func (ex *executor) linkMoves(list []*activeMove) []*linkedMoves {
 			made[i] = append(made[i], c)
 		}
 	}
-	return linkByUse(list, made, find)
+	return linkByUse(list, made, joined)
 }
 
-func linkByUse(list []*activeMove, made [][]*cluster.Claim, find func(int) int) []*linkedMoves {
+func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *Components) []*linkedMoves {
 	var out []*linkedMoves
 	at := make(map[int]*linkedMoves)
 	for i, m := range list {
-		l := at[find(i)]
+		root := joined.Root(i)
+		l := at[root]
 		if l == nil {
 			l = &linkedMoves{}
-			at[find(i)] = l
+			at[root] = l
 			out = append(out, l)
 		}
 		l.moves = append(l.moves, m)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // excludedNode is a node that stays although its move goes on.
@@ -185,4 +186,31 @@ func (ex *executor) shrinkLinked(l *linkedMoves, blocked []moveNode, reason Bloc
 			m.giveUp(reason, true)
 		}
 	}
+}
+
+// freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
+func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode,
+	reason BlockReason) {
+	seated := slices.Clone(bins)
+	for i, n := range l.bins {
+		seated[i].Pods = nil
+		for _, m := range l.moves {
+			for _, dest := range m.destinations {
+				if dest.distance == atNewNode && dest.bin == n {
+					seated[i].Pods = append(seated[i].Pods, dest.pod)
+				}
+			}
+		}
+	}
+	list, blocked := freeRiders(ex.set, part, seated, candidateByNode(part), partDemand{})
+	for _, i := range list {
+		for _, m := range l.moves {
+			for place := range m.nodes {
+				if m.nodes[place].Claim == part[i].Claim {
+					out, reason = append(out, moveNode{m, place}), blocked.Reason
+				}
+			}
+		}
+	}
+	return out, reason
 }

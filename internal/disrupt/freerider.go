@@ -14,16 +14,7 @@ type independentPart struct{ nodes, bins []int }
 
 // independentParts takes a move apart. of says of which candidate a pod is, below zero for a stranger.
 func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int) []independentPart {
-	root := make([]int, count)
-	for i := range root {
-		root[i] = i
-	}
-	find := func(i int) int {
-		for root[i] != i {
-			i = root[i]
-		}
-		return i
-	}
+	joined := NewComponents(count)
 	first := make([]int, len(bins))
 	for b := range bins {
 		first[b] = -1
@@ -34,15 +25,14 @@ func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int)
 			case first[b] < 0:
 				first[b] = i
 			default:
-				x, y := find(first[b]), find(i)
-				root[max(x, y)] = min(x, y)
+				joined.Join(first[b], i)
 			}
 		}
 	}
 	var out []independentPart
 	at := make(map[int]int)
 	for i := range count {
-		r := find(i)
+		r := joined.Root(i)
 		if r == i {
 			at[r] = len(out)
 			out = append(out, independentPart{})
@@ -51,7 +41,7 @@ func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int)
 	}
 	for b, i := range first {
 		if i >= 0 {
-			part := &out[at[find(i)]]
+			part := &out[at[joined.Root(i)]]
 			part.bins = append(part.bins, b)
 		}
 	}
@@ -142,31 +132,4 @@ func candidateByNode(candidates []Candidate) func(*cluster.Pod) int {
 		}
 		return -1
 	}
-}
-
-// freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
-func (ex *executor) freeRidersOf(l *linkedMoves, part []Candidate, bins []schedule.Bin) (out []moveNode,
-	reason BlockReason) {
-	seated := slices.Clone(bins)
-	for i, n := range l.bins {
-		seated[i].Pods = nil
-		for _, m := range l.moves {
-			for _, dest := range m.destinations {
-				if dest.distance == atNewNode && dest.bin == n {
-					seated[i].Pods = append(seated[i].Pods, dest.pod)
-				}
-			}
-		}
-	}
-	list, blocked := freeRiders(ex.set, part, seated, candidateByNode(part), partDemand{})
-	for _, i := range list {
-		for _, m := range l.moves {
-			for place := range m.nodes {
-				if m.nodes[place].Claim == part[i].Claim {
-					out, reason = append(out, moveNode{m, place}), blocked.Reason
-				}
-			}
-		}
-	}
-	return out, reason
 }

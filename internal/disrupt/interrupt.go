@@ -76,11 +76,6 @@ func placementOfPending(s *cluster.Snapshot) *schedule.Placement {
 	return out
 }
 
-// leavesInterrupted reports whether a claim's node goes because of an interruption, whatever else is going on with it.
-func leavesInterrupted(c *cluster.Claim) bool {
-	return c.IsInterrupted() && (c.Interruption.IsUrgent() || MoveReason(c.Move) == command.Interrupted)
-}
-
 // latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
 // has is false if there is no such time.
 func (ex *executor) latestDrainStart(c *cluster.Claim) (at time.Time, has bool) {
@@ -170,17 +165,6 @@ func (ex *executor) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove 
 	ex.forcePods(c, n)
 	return &activeMove{reason: command.Interrupted, placesOnly: true,
 		nodes: []Candidate{{Claim: c, Node: n, Pool: ex.s.Pool(c.Pool)}}}
-}
-
-// neverOpened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The
-// node says so itself: it is opened before its claim is told that it is registered.
-func neverOpened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
-	if n == nil {
-		return true
-	}
-	opening := c.Is(cluster.Registered) || s.InFlight[command.Register{Claim: c.Name}.Key()]
-	return !opening && n.HasTaint(cluster.UnregisteredTaint, cluster.NoExecute) &&
-		!slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
 }
 
 // MustGoNow reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no

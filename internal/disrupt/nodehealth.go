@@ -1,9 +1,11 @@
 package disrupt
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
 )
 
 // NodeHealth knows which nodes of one snapshot are to be replaced for their health.
@@ -79,3 +81,101 @@ func (h *NodeHealth) TooManyUnhealthy(pool string) bool {
 
 // tolerated is how many of so many nodes may be unhealthy at the same time.
 func (s RepairSettings) tolerated(total int) int { return (total*s.MaxUnhealthy + 99) / 100 }
+
+// RepairSettings say when a node is beyond hope.
+type RepairSettings struct {
+	// Enabled is the gate NodeRepair.
+	Enabled bool
+	// Policies name the conditions of a node that call for its replacement.
+	Policies []RepairPolicy
+	// Legacy ends unhealthy nodes at once, without waiting for what is to take their place.
+	Legacy bool
+	// MaxUnhealthy is the percentage of a pool's nodes, rounded up, above which none is replaced: the cause is
+	// elsewhere.
+	MaxUnhealthy int
+}
+
+// RepairPolicy names a condition that, once it has held for Toleration, means that the node is to be replaced. If it
+// has a grace, pods have at most so long to leave, whatever they say; otherwise the node's own terminationGracePeriod
+// counts.
+type RepairPolicy struct {
+	Type, Status string
+	Toleration   time.Duration
+	HasGrace     bool
+	Grace        time.Duration
+}
+
+// unhealthyCondition is what ails a node, and when that has been tolerated for long enough.
+type unhealthyCondition struct {
+	policy RepairPolicy
+	since  time.Time
+}
+
+func (u *unhealthyCondition) dueAt() time.Time { return u.since.Add(u.policy.Toleration) }
+
+// message says what ails the node.
+func (u *unhealthyCondition) message(n *cluster.Node) string {
+	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status,
+		u.policy.Toleration)
+}
+
+// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
+// has asked to leave it alone.
+func needsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (unhealthyCondition, bool) {
+	n := s.NodeOf(c.Name)
+	if n == nil || n.DoNotRepair || c.DoNotRepair {
+		return unhealthyCondition{}, false
+	}
+	condition, unhealthy := worstCondition(n, set.Policies)
+	return condition, unhealthy && !s.Now.Before(condition.dueAt())
+}
+
+// worstCondition finds the illness of a node that has been tolerated first.
+func worstCondition(n *cluster.Node, policies []RepairPolicy) (worst unhealthyCondition, unhealthy bool) {
+	for _, policy := range policies {
+		for _, cond := range n.Conditions {
+			if cond.Type != policy.Type || cond.Status != policy.Status {
+				continue
+			}
+			if condition := (unhealthyCondition{policy, cond.Since}); !unhealthy ||
+				condition.dueAt().Before(worst.dueAt()) {
+				worst, unhealthy = condition, true
+			}
+		}
+	}
+	return worst, unhealthy
+}
+
+// countForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't
+// use up the budget for repairs, as they would for other reasons: they are those that it is for.
+func countForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
+	for _, c := range claims {
+		n := s.NodeOf(c.Name)
+		if !countsForRepair(c, n) {
+			continue
+		}
+		total++
+		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
+			leaving++
+		}
+	}
+	return total, leaving
+}
+
+// countsForRepair reports whether a node counts among those that may fall unhealthy. One whose machine is being ended
+// does not, as with all other budgets: that nobody hears from it any more is no illness.
+func countsForRepair(c *cluster.Claim, n *cluster.Node) bool {
+	return n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
+}
+
+// RepairMoveID names the move of an unhealthy node.
+func RepairMoveID(c *cluster.Claim) string {
+	return MoveID(command.Unhealthy, []string{ClaimIdentity(c)})
+}
+
+// UnhealthyCandidate is an unhealthy node that goes, whoever objects.
+func UnhealthyCandidate(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) Candidate {
+	out := Candidate{Claim: c, Node: n, Pool: p, Cost: nodeCost}
+	fillEstimates(s, &out)
+	return out
+}

@@ -3,18 +3,11 @@ package disrupt
 import (
 	"cmp"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
-)
-
-// The capacity types of the contract.
-const (
-	onDemand = "on-demand"
-	spot     = "spot"
 )
 
 // priceCap holds the types that a new node may be, by what they cost at worst.
@@ -74,7 +67,7 @@ func (pc *priceCap) priceTypes() []typePrice {
 	out := make([]typePrice, 0, len(pc.sourceBin.Types))
 	for _, name := range pc.sourceBin.Types {
 		t := typePrice{name: name}
-		t.first, t.end = offeringRange(catalog, name)
+		t.first, t.end = catalog.RangeOf(name)
 		if pc.priceType(&t) {
 			out = append(out, t)
 		}
@@ -108,19 +101,6 @@ func (pc *priceCap) addOfferings(t *typePrice, rows require.Bits) {
 			rows.Set(i)
 		}
 	}
-}
-
-// offeringRange are the places of a type's offerings in the catalog: from first to before end.
-func offeringRange(catalog *cluster.Catalog, name string) (first, end int) {
-	number := sort.Search(len(catalog.Types), func(i int) bool { return catalog.Types[i].Name >= name })
-	if number == len(catalog.Types) || catalog.Types[number].Name != name {
-		return 0, 0
-	}
-	first = sort.Search(len(catalog.Offerings), func(i int) bool { return catalog.Offerings[i].Type >= number })
-	for end = first; end < len(catalog.Offerings) && catalog.Offerings[end].Type == number; end++ {
-		continue
-	}
-	return first, end
 }
 
 func launchOrder(o *cluster.Offering) int {

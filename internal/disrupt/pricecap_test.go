@@ -106,7 +106,7 @@ func TestWhichTypesAreLeft(t *testing.T) {
 		if c.change != nil {
 			c.change(p)
 		}
-		trimmed, blocked := Worthwhile(c.set, c.goes(p), c.come(p))
+		trimmed, blocked := worthwhile(c.set, c.goes(p), c.come(p))
 		got := kept(trimmed)
 		if blocked != nil {
 			got += string(blocked.Reason)
@@ -183,7 +183,7 @@ func TestMinValuesGiveWay(t *testing.T) {
 			require.Only("red")).WithMin("rack", 2)
 		bins := []schedule.Bin{binOf(p, []string{onDemand}, "small", "medium", "large")}
 		set := Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
-		trimmed, blocked := Worthwhile(set, []Candidate{goer(p, "large", onDemand, 4, 1)}, bins)
+		trimmed, blocked := worthwhile(set, []Candidate{goer(p, "large", onDemand, 4, 1)}, bins)
 		if blocked != nil {
 			t.Fatalf("%d types asked for: %+v", c.asks, *blocked)
 		}

@@ -54,14 +54,3 @@ func IsQuietTarget(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {
 	wait, _ := QuietPeriod(p, command.Underutilized)
 	return wait.Never || !s.Now.Before(quietAt(wait, c, set.Nomination))
 }
-
-// movesUnderWay are the moves of which some node has not gone yet. What was made to replace it is needed as long.
-func movesUnderWay(s *cluster.Snapshot) map[string]bool {
-	out := make(map[string]bool)
-	for _, c := range s.Claims {
-		if c.Move != "" {
-			out[c.Move] = true
-		}
-	}
-	return out
-}

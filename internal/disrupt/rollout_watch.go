@@ -50,14 +50,6 @@ func (r *rollout) countReplacements(rollouts *Rollouts, p *cluster.Pool) {
 	}
 }
 
-// beingFenced reports whether a drifted node is being fenced and its claim does not show yet for what: it may well be
-// for that.
-func beingFenced(s *cluster.Snapshot, c *cluster.Claim) bool {
-	n := s.NodeOf(c.Name)
-	return c.Move == "" && n != nil && c.Is(cluster.Drifted) && c.Deleting.IsZero() &&
-		s.InFlight[command.Fence{Node: n.Name}.Key()]
-}
-
 // madeSinceDrift reports whether a replacement was made since the drift began that is going on now.
 func madeSinceDrift(c *cluster.Claim, began time.Time) bool {
 	return !began.IsZero() && !c.Created.Before(began)

@@ -27,14 +27,6 @@ type Appraisal struct {
 // Saving is what the move is expected to save per hour.
 func (a *Appraisal) Saving() float64 { return a.Before - a.After }
 
-// Worthwhile leaves those types in the new nodes with which taking the candidates away pays. If there are none for one
-// of them, stay says why the move does not pay.
-func Worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) (trimmed []schedule.Bin,
-	blocked *BlockedNode) {
-	a, blocked := Appraise(set, candidates, bins)
-	return a.Bins, blocked
-}
-
 // Appraise says what it is worth to take the candidates away and to make the bins instead.
 //
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them
@@ -171,4 +163,12 @@ func sourcesOfBin(candidates []Candidate, bin *schedule.Bin) []Candidate {
 		return candidates
 	}
 	return out
+}
+
+func binsPrice(bins []schedule.Bin) float64 {
+	sum := 0.0
+	for i := range bins {
+		sum += bins[i].Price
+	}
+	return sum
 }

@@ -214,7 +214,7 @@ func TestWhatPays(t *testing.T) {
 		if c.come != nil {
 			bins = c.come(p)
 		}
-		trimmed, blocked := Worthwhile(c.set, c.goes(p), bins)
+		trimmed, blocked := worthwhile(c.set, c.goes(p), bins)
 		got := kept(trimmed)
 		if blocked != nil {
 			got += fmt.Sprintf("%s saves %.2f of %.2f", blocked.Reason, blocked.Saving, blocked.NeededSaving)
@@ -357,7 +357,7 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 				want = append(want, name)
 			}
 		}
-		trimmed, blocked := Worthwhile(set, candidates, bins)
+		trimmed, blocked := worthwhile(set, candidates, bins)
 		if blocked != nil && len(want) > 0 {
 			t.Fatalf("%+v, want %v", *blocked, want)
 		}
@@ -365,4 +365,10 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 			t.Fatalf("%v, want %v", trimmed[0].Types, want)
 		}
 	})
+}
+
+// worthwhile leaves those types in the new nodes with which taking the candidates away pays.
+func worthwhile(set Settings, candidates []Candidate, bins []schedule.Bin) ([]schedule.Bin, *BlockedNode) {
+	a, blocked := Appraise(set, candidates, bins)
+	return a.Bins, blocked
 }

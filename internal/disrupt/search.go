@@ -1,7 +1,6 @@
 package disrupt
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -38,9 +37,9 @@ func search(s *cluster.Snapshot, set Settings, steps int) Proposal {
 		sr.findGroups()
 		sr.findSwaps(0)
 		sr.findPairs()
-		moves, refused := sr.checkBegin(sr.moves())
+		moves, refused := sr.checkBegin(sr.found.moves(sr.candidates))
 		out.Moves, out.Faults = moves, sr.whatIf.Faults()
-		out.Blocked = append(append(out.Blocked, sr.blockedNodes()...), refused...)
+		out.Blocked = append(append(out.Blocked, sr.candidates.blockedNodes()...), refused...)
 		out.WakeAt = cluster.Earlier(out.WakeAt, sr.wakeAt)
 		out.Truncated = sr.isOutOfSteps() || slices.ContainsFunc(sr.candidates, func(c searchCandidate) bool {
 			return c.skipped
@@ -59,46 +58,26 @@ type searcher struct {
 	budgets       *BudgetTracker
 	evictionRates *EvictionRates
 	totals        PoolTotals
-	candidates    []searchCandidate
+	candidates    candidateList
 	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may
 	// look at rules between pods.
 	packingBudget, maxSteps int
-	// searchSteps are what has been found, in that order. unionParent joins candidates whose steps hang together,
-	// unionSize is how many they are. assigned are where pods go that need no new node.
-	searchSteps            []searchStep
-	unionParent, unionSize []int
-	assigned               map[string]schedule.Assignment
-	byNode                 map[string]int
+	found                   stepBook
+	byNode                  map[string]int
 	// emptyNodes are the nodes that carry nothing and are about to go by themselves.
 	emptyNodes map[string]bool
 	// wakeAt is when the answer may change by itself.
 	wakeAt time.Time
 }
 
-// searchCandidate is a candidate in a search.
-type searchCandidate struct {
-	Candidate
-	// ownWorth is what its pods are worth, worth the same with those who are to come.
-	ownWorth, worth float64
-	taken           bool
-	// tried says that something was tried with it, left that there are no steps for it.
-	tried, skipped bool
-	// blocked is why it stays, as far as that is known: the best that was found for it, if anything was noted.
-	blocked        BlockedNode
-	hasBlockReason bool
-}
-
 // minPackingBudget is how many pods are packed anew at least, however small the cluster, if it takes that many to find
 // out.
 const minPackingBudget = 6_000
 
-// waste is what the node costs beyond what its pods are worth.
-func (p *searchCandidate) waste() float64 { return p.Price - p.worth }
-
 func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate, steps int) *searcher {
 	sr := &searcher{s: s, set: set, budgets: NewBudgetTracker(s), evictionRates: NewEvictionRates(s, set),
-		totals:   NewPoolTotals(s),
-		assigned: make(map[string]schedule.Assignment), byNode: make(map[string]int), emptyNodes: make(map[string]bool)}
+		totals: NewPoolTotals(s), found: newStepBook(len(busy)),
+		byNode: make(map[string]int), emptyNodes: make(map[string]bool)}
 	sr.packingBudget, sr.maxSteps = minPackingBudget, steps
 	for _, p := range s.Pools {
 		for i := range p.Budgets {
@@ -110,7 +89,7 @@ func newSearcher(s *cluster.Snapshot, set Settings, candidates, busy []Candidate
 		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c, blocked: BlockedNode{Claim: c.Claim.Name,
 			Node: c.Node.Name, Reason: NothingCheaper}})
 		sr.packingBudget += len(c.Pods) / 4
-		sr.unionParent, sr.unionSize, sr.byNode[c.Node.Name] = append(sr.unionParent, i), append(sr.unionSize, 1), i
+		sr.byNode[c.Node.Name] = i
 		departures[i] = schedule.RemovableNode{Host: c.Node.Name, Pods: c.Pods}
 	}
 	for i := range candidates {
@@ -179,44 +158,4 @@ func (sr *searcher) mayReceivePods(h *cluster.Host) bool {
 		return false
 	}
 	return !hasCommandUnderWay(sr.s, c, n)
-}
-
-// sortByWaste sorts the candidates by how soon they should go: those that waste the most for the disturbance come
-// first, and what is only tried out last.
-func (sr *searcher) sortByWaste() []int {
-	order := make([]int, len(sr.candidates))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		a, b := &sr.candidates[i], &sr.candidates[j]
-		if a.Pool.Overrides.DryRun != b.Pool.Overrides.DryRun {
-			if b.Pool.Overrides.DryRun {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(b.waste()/b.Cost, a.waste()/a.Cost), Compare(&a.Candidate, &b.Candidate))
-	})
-	return order
-}
-
-// candidatesAt are the candidates of some places.
-func (sr *searcher) candidatesAt(places []int) []Candidate {
-	out := make([]Candidate, len(places))
-	for i, at := range places {
-		out[i] = sr.candidates[at].Candidate
-	}
-	return out
-}
-
-// blockedNodes says of each candidate that is in no move why.
-func (sr *searcher) blockedNodes() []BlockedNode {
-	var out []BlockedNode
-	for i := range sr.candidates {
-		if !sr.candidates[i].taken {
-			out = append(out, sr.candidates[i].blocked)
-		}
-	}
-	return out
 }

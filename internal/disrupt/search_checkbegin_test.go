@@ -30,14 +30,14 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 		{"a fence is going up", "large:1 large:5; pods spread; n2 busy", 2, nil, true},
 		{"another move is under way", "large:1 large:5; pods spread; n2 fenced Drifted", 2, nil, true},
 	} {
-		sr := searcherOf(c.cluster)
+		s := fleetOf(c.cluster).s.Seal()
 		moves := []Move{{Claims: []string{"n1"}, Evicted: 1}, {Claims: []string{"n1"}, Evicted: c.evicted - 1}}
 		if c.pool != nil {
 			for i := range moves {
 				moves[i].Bins = []schedule.Bin{{Pool: c.pool}}
 			}
 		}
-		if got := sr.surelyBegins(moves); got != c.want {
+		if got := surelyBegins(s, moves); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 
 // findDeletions finds nodes whose pods have room on those that stay.
 func (sr *searcher) findDeletions() {
-	order := sr.sortByWaste()
+	order := sr.candidates.sortByWaste()
 	sr.whatIf.SetOrder(order)
 	for _, i := range order {
 		if !sr.mayStillGo(i) {
 			continue
 		}
-		if a, pays := sr.appraise([]int{i}, sr.candidatesAt([]int{i}), nil); pays && sr.whatIf.RemoveFully(i) {
+		if a, pays := sr.appraise([]int{i}, sr.candidates.at([]int{i}), nil); pays && sr.whatIf.RemoveFully(i) {
 			sr.acceptStep([]int{i}, a)
 		} else {
 			sr.whatIf.Undo()

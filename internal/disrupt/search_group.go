@@ -154,7 +154,7 @@ func (g *groupSearch) isHopeless(places []int) bool {
 	if g.packingBudget <= 0 {
 		return true
 	}
-	price, needed := g.priceAndNeeded(places, g.candidatesAt(places))
+	price, needed := g.priceAndNeeded(places, g.candidates.at(places))
 	worth := 0.0
 	for _, i := range places {
 		worth += g.candidates[i].worth
@@ -203,7 +203,7 @@ func (g *groupSearch) buyTogether(places []int, chosen []Candidate, before, need
 		g.packingLoss = (g.packingLoss + min(price/worth, mostLoss)) / 2
 	}
 	if saving := before - price; saving < needed {
-		g.noteBlocked(places, savesTooLittle(saving, needed))
+		g.candidates.noteBlocked(places, savesTooLittle(saving, needed))
 		return Appraisal{}, false
 	}
 	if len(places) > 1 {
@@ -233,12 +233,4 @@ func (g *groupSearch) freeRidersIn(places []int, chosen []Candidate, bins []sche
 		list[n] = places[list[n]]
 	}
 	return list
-}
-
-func binsPrice(bins []schedule.Bin) float64 {
-	sum := 0.0
-	for i := range bins {
-		sum += bins[i].Price
-	}
-	return sum
 }

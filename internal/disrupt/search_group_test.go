@@ -9,7 +9,7 @@ import (
 // groupingOf looks for groups among all nodes of a cluster.
 func groupingOf(line string) *groupSearch {
 	sr := searcherOf(line)
-	sr.whatIf.SetOrder(sr.sortByWaste())
+	sr.whatIf.SetOrder(sr.candidates.sortByWaste())
 	g := &groupSearch{searcher: sr, packingLoss: usualLoss, roomShare: usualRoomShare}
 	for i := range sr.candidates {
 		g.list = append(g.list, i)

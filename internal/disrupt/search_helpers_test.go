@@ -27,7 +27,7 @@ func TestMovesHaveABound(t *testing.T) {
 		t.Error("two nodes may not go together")
 	}
 	for i := range mostJoined {
-		sr.union(0, i)
+		sr.found.joined.Join(0, i)
 	}
 	if !sr.mayUnion([]int{0}) || !sr.mayUnion([]int{1, 2, 3}) {
 		t.Errorf("%d nodes that are in a move may not go on", mostJoined)

@@ -23,12 +23,12 @@ const (
 // nodes are bought for the rest. Where pods are spread over zones, a node that is there may take one of them only after
 // another has gone to a new node in another zone.
 func (sr *searcher) findPairs() {
-	if len(sr.searchSteps) > 0 || len(sr.candidates) > fewNodes {
+	if len(sr.found.steps) > 0 || len(sr.candidates) > fewNodes {
 		return
 	}
 	closed := sr.closedHosts()
 	var best *nodePair
-	order, tried := sr.sortByWaste(), 0
+	order, tried := sr.candidates.sortByWaste(), 0
 	for n, i := range order {
 		for _, j := range order[:n] {
 			if tried++; sr.packingBudget <= 0 || tried > mostPairs {
@@ -40,7 +40,8 @@ func (sr *searcher) findPairs() {
 		}
 	}
 	if best != nil {
-		sr.acceptPair(best)
+		sr.candidates.take(best.indices)
+		sr.found.add(best.searchStep, best.assigned)
 	}
 }
 
@@ -63,7 +64,7 @@ func (sr *searcher) closedHosts() map[string]bool {
 
 // tryPair says what it is worth if two nodes go together; nil if it does not pay, or they may not.
 func (sr *searcher) tryPair(places []int, closed map[string]bool) *nodePair {
-	chosen := sr.candidatesAt(places)
+	chosen := sr.candidates.at(places)
 	if !sr.mayStillGo(places[0]) || !sr.mayStillGo(places[1]) || !sr.mayUnion(places) || !sr.mayGoTogether(chosen) {
 		return nil
 	}
@@ -115,15 +116,4 @@ func (sr *searcher) mayGoTogether(chosen []Candidate) bool {
 	}
 	_, _, bears := sr.evictionRates.Allow(chosen...)
 	return bears
-}
-
-// acceptPair makes a step of a pair.
-func (sr *searcher) acceptPair(p *nodePair) {
-	for _, i := range p.indices {
-		sr.candidates[i].taken = true
-	}
-	for _, at := range p.assigned {
-		sr.assigned[at.Pod.UID] = at
-	}
-	sr.searchSteps = append(sr.searchSteps, p.searchStep)
 }

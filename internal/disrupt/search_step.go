@@ -20,27 +20,45 @@ type searchStep struct {
 // mostJoined bounds how many nodes are in a move.
 const mostJoined = 4 * mostNodes
 
+// stepBook is what a search has found so far.
+type stepBook struct {
+	steps []searchStep
+	// joined are the candidates whose steps hang together; assigned are where pods go that need no new node.
+	joined   *Components
+	assigned map[string]schedule.Assignment
+}
+
+func newStepBook(candidates int) stepBook {
+	return stepBook{joined: NewComponents(candidates), assigned: make(map[string]schedule.Assignment)}
+}
+
+// add takes a step down, and where pods go by it that are there or were to come.
+func (sb *stepBook) add(step searchStep, assigned []schedule.Assignment) {
+	for _, i := range step.indices {
+		sb.joined.Join(step.indices[0], i)
+	}
+	for _, at := range assigned {
+		sb.assigned[at.Pod.UID] = at
+	}
+	for i := range step.Bins {
+		for _, p := range step.Bins[i].Pods {
+			delete(sb.assigned, p.UID)
+		}
+	}
+	sb.steps = append(sb.steps, step)
+}
+
 // acceptStep makes a step of what is on the what-if.
 func (sr *searcher) acceptStep(places []int, a Appraisal) {
-	chosen := sr.candidatesAt(places)
 	for _, i := range places {
-		sr.candidates[i].taken = true
 		for _, j := range sr.podSourcesOf(i) {
-			sr.union(i, j)
+			sr.found.joined.Join(i, j)
 		}
-		sr.union(places[0], i)
 	}
+	chosen := sr.candidates.take(places)
 	sr.budgets.ReserveAll(chosen, command.Underutilized)
 	sr.evictionRates.Add(chosen...)
-	for _, at := range sr.whatIf.Commit() {
-		sr.assigned[at.Pod.UID] = at
-	}
-	for i := range a.Bins {
-		for _, p := range a.Bins[i].Pods {
-			delete(sr.assigned, p.UID)
-		}
-	}
-	sr.searchSteps = append(sr.searchSteps, searchStep{places, a})
+	sr.found.add(searchStep{places, a}, sr.whatIf.Commit())
 }
 
 // podSourcesOf are the candidates whose pods are to go to the candidate's node.
@@ -52,23 +70,6 @@ func (sr *searcher) podSourcesOf(i int) []int {
 		}
 	}
 	return out
-}
-
-// root finds the candidate that stands for all who are in one move with this one.
-func (sr *searcher) root(i int) int {
-	for sr.unionParent[i] != i {
-		sr.unionParent[i] = sr.unionParent[sr.unionParent[i]]
-		i = sr.unionParent[i]
-	}
-	return i
-}
-
-func (sr *searcher) union(i, j int) {
-	a, b := sr.root(i), sr.root(j)
-	if a != b {
-		sr.unionParent[max(a, b)] = min(a, b)
-		sr.unionSize[min(a, b)] += sr.unionSize[max(a, b)]
-	}
 }
 
 // mayUnion reports whether the candidates may be in one move, together with those whose pods are to go to their nodes:
@@ -83,9 +84,9 @@ func (sr *searcher) mayUnion(places []int) bool {
 				hasOwnThreshold(first)) {
 				return false
 			}
-			if r := sr.root(j); !slices.Contains(seen, r) {
+			if r := sr.found.joined.Root(j); !slices.Contains(seen, r) {
 				seen = append(seen, r)
-				size += sr.unionSize[r]
+				size += sr.found.joined.Size(r)
 			}
 		}
 	}
@@ -99,12 +100,12 @@ func hasOwnThreshold(p *cluster.Pool) bool {
 }
 
 // moves puts the steps together that hang together.
-func (sr *searcher) moves() []Move {
+func (sb *stepBook) moves(candidates candidateList) []Move {
 	var out []Move
 	at := make(map[int]int)
 	members := make(map[int][]int)
-	for _, step := range sr.searchSteps {
-		root := sr.root(step.indices[0])
+	for _, step := range sb.steps {
+		root := sb.joined.Root(step.indices[0])
 		n, known := at[root]
 		if !known {
 			n = len(out)
@@ -117,23 +118,22 @@ func (sr *searcher) moves() []Move {
 		members[n] = append(members[n], step.indices...)
 	}
 	for n := range out {
-		sr.describeMove(&out[n], members[n])
+		sb.describeMove(&out[n], candidates.at(slices.Sorted(slices.Values(members[n]))))
 	}
 	return out
 }
 
 // describeMove says who goes in the move, and where their pods go that need no new node.
-func (sr *searcher) describeMove(m *Move, places []int) {
-	slices.Sort(places)
+func (sb *stepBook) describeMove(m *Move, nodes []Candidate) {
 	var assigned []schedule.Assignment
 	var ids []string
-	for _, i := range places {
-		c := &sr.candidates[i]
+	for i := range nodes {
+		c := &nodes[i]
 		m.Claims, ids = append(m.Claims, c.Claim.Name), append(ids, ClaimIdentity(c.Claim))
 		m.Evicted += c.Evicted
 		m.Cost += c.Cost
 		for _, p := range c.Pods {
-			if at, there := sr.assigned[p.UID]; there {
+			if at, there := sb.assigned[p.UID]; there {
 				assigned = append(assigned, at)
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -21,13 +19,13 @@ func (sr *searcher) findSwaps(part float64) {
 		bins, price, reason := sr.whatIf.BuyOne(before - asked)
 		if reason != "" {
 			if saving := before - price; asked == needed || saving < needed { // else it is tried again, for less
-				sr.noteBlocked(places, noSwapReason(reason, saving, needed))
+				sr.candidates.noteBlocked(places, noSwapReason(reason, saving, needed))
 			}
 			return Appraisal{}, false
 		}
 		return sr.appraise(places, chosen, bins)
 	}
-	for _, i := range sr.sortByWaste() {
+	for _, i := range sr.candidates.sortByWaste() {
 		if !sr.mayStillGo(i) {
 			continue
 		}
@@ -83,9 +81,9 @@ type buyFunc func(places []int, chosen []Candidate, before, needed float64) (a A
 
 // try lets the nodes go on the what-if and buys what their pods need; ok is false if it does not pay.
 func (sr *searcher) try(places []int, buy buyFunc) (a Appraisal, ok bool) {
-	chosen := sr.candidatesAt(places)
+	chosen := sr.candidates.at(places)
 	if pod, until, bears := sr.evictionRates.Allow(chosen...); !bears {
-		sr.noteBlocked(places, BlockedNode{Reason: WorkloadResting, Pod: pod.ID(), Until: until})
+		sr.candidates.noteBlocked(places, BlockedNode{Reason: WorkloadResting, Pod: pod.ID(), Until: until})
 		return Appraisal{}, false
 	}
 	if !sr.mayUnion(places) {
@@ -96,36 +94,11 @@ func (sr *searcher) try(places []int, buy buyFunc) (a Appraisal, ok bool) {
 		return sr.appraise(places, chosen, nil)
 	}
 	if saving := before - sr.whatIf.WorthWithoutRoom(); saving < needed {
-		sr.noteBlocked(places, BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving,
+		sr.candidates.noteBlocked(places, BlockedNode{Reason: NothingCheaper, Saving: saving, CertainSaving: saving,
 			NeededSaving: needed})
 		return Appraisal{}, false
 	}
 	return buy(places, chosen, before, needed)
-}
-
-// AppraiseCheapestZones is Appraise for moves that were found and for nodes that need not be free to come up in any
-// zone: where a move pays, but might not if the cloud chose another zone than the cheapest, the new nodes are kept to
-// that.
-//
-// The pods of a move are placed once more when it begins, together with those of others, and all of them may come to
-// share one new node that is like one of those that go. A search would keep that one instead, and look for something
-// better. Here nobody looks, so that all that counts is whether it pays: what was refused would be found again and
-// again.
-func AppraiseCheapestZones(set Settings, candidates []Candidate, bins []schedule.Bin) (Appraisal, *BlockedNode) {
-	a, blocked := appraiseCheapestZones(set, candidates, candidates, bins, true)
-	if blocked != nil && replacesSeveral(candidates, bins) {
-		a, blocked = appraiseCheapestZones(set, candidates, candidates, bins, false)
-	}
-	return a, blocked
-}
-
-func appraiseCheapestZones(set Settings, candidates, origins []Candidate, bins []schedule.Bin, choice bool) (Appraisal,
-	*BlockedNode) {
-	a, blocked := appraise(set, candidates, origins, bins, choice)
-	if blocked != nil && len(bins) > 0 && blocked.Saving >= blocked.NeededSaving {
-		a, blocked = appraise(set, candidates, origins, inCheapestZones(bins), choice)
-	}
-	return a, blocked
 }
 
 // appraise says what a move is worth.
@@ -142,7 +115,7 @@ func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.B
 		blocked = sr.needlesslyMoved(places, chosen, a.Bins)
 	}
 	if blocked != nil {
-		sr.noteBlocked(places, *blocked)
+		sr.candidates.noteBlocked(places, *blocked)
 		return Appraisal{}, false
 	}
 	return a, true
@@ -152,7 +125,7 @@ func (sr *searcher) appraise(places []int, chosen []Candidate, bins []schedule.B
 func (sr *searcher) originsOf(places []int, chosen []Candidate) []Candidate {
 	out := chosen[:len(chosen):len(chosen)]
 	for _, i := range places {
-		out = append(out, sr.candidatesAt(sr.podSourcesOf(i))...)
+		out = append(out, sr.candidates.at(sr.podSourcesOf(i))...)
 	}
 	return out
 }
@@ -163,84 +136,18 @@ func (sr *searcher) needlesslyMoved(places []int, chosen []Candidate, bins []sch
 	roots := make(map[int]bool)
 	for _, i := range places {
 		for _, j := range sr.podSourcesOf(i) {
-			roots[sr.root(j)] = true
+			roots[sr.found.joined.Root(j)] = true
 		}
 	}
 	if len(roots) == 0 {
 		return nil
 	}
 	nodes, made := slices.Clone(chosen), slices.Clone(bins)
-	for i := range sr.searchSteps {
-		if step := &sr.searchSteps[i]; roots[sr.root(step.indices[0])] {
-			nodes, made = append(nodes, sr.candidatesAt(step.indices)...), append(made, step.Bins...)
+	for i := range sr.found.steps {
+		if step := &sr.found.steps[i]; roots[sr.found.joined.Root(step.indices[0])] {
+			nodes, made = append(nodes, sr.candidates.at(step.indices)...), append(made, step.Bins...)
 		}
 	}
 	_, blocked := freeRiders(sr.set, nodes, made, candidateByNode(nodes), partDemand{needsChoice: true})
 	return blocked
-}
-
-// podsPerLeftOver is of how many pods one finds no room in the end, as measured with kube-scheduler.
-const podsPerLeftOver = 32
-
-// leftOverPrice is what the pods may cost that find no room in the end. Pods of several nodes that are packed anew into
-// several need not go where they were put here: kube-scheduler spreads them as they come. What saves less than nodes
-// for those that are left over is undone again and again. A single new node has room for all of them, in whatever order
-// they come.
-func leftOverPrice(chosen []Candidate, bins []schedule.Bin) float64 {
-	if len(bins) <= 1 || len(chosen) == 1 {
-		return 0
-	}
-	least, crowd := math.Inf(1), 0
-	for i := range bins {
-		least = min(least, bins[i].Price)
-	}
-	for i := range chosen {
-		crowd += len(chosen[i].Pods)
-	}
-	return least * max(1, float64(crowd)/podsPerLeftOver)
-}
-
-// noteBlocked remembers of a node that was tried alone why it stays: of what was tried, what would save the most.
-func (sr *searcher) noteBlocked(places []int, blocked BlockedNode) {
-	if len(places) != 1 {
-		return
-	}
-	c := &sr.candidates[places[0]]
-	if c.hasBlockReason && blocked.Saving < c.blocked.Saving {
-		return
-	}
-	blocked.Claim, blocked.Node = c.Claim.Name, c.Node.Name
-	c.blocked, c.hasBlockReason = blocked, true
-}
-
-// inCheapestZones keeps each new node to the zone in which its cheapest offering is.
-func inCheapestZones(bins []schedule.Bin) []schedule.Bin {
-	out := slices.Clone(bins)
-	for i := range out {
-		if o := cheapestOffering(&out[i]); o != nil && o.Zone != "" {
-			out[i].Requirements = out[i].Requirements.Replace(cluster.ZoneLabel, require.Only(o.Zone))
-		}
-	}
-	return out
-}
-
-// cheapestOffering is the offering that a new node would best become.
-func cheapestOffering(b *schedule.Bin) *cluster.Offering {
-	catalog := b.Pool.Catalog
-	rows := catalog.Available()
-	for _, e := range b.Requirements {
-		if catalog.Index().Knows(e.Key) {
-			rows = rows.And(catalog.Index().Match(e.Key, e.Values))
-		}
-	}
-	best := -1
-	for i := range rows.All {
-		if best < 0 || catalog.Offerings[i].Price < catalog.Offerings[best].Price {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return &catalog.Offerings[best]
 }

@@ -27,42 +27,38 @@ func softExpiryTime(p *cluster.Pool, c *cluster.Claim) (at time.Time, soft bool)
 	return c.Created.Add(c.ExpireAfter.For - ahead + jitter.Truncate(time.Second)), true
 }
 
-// beginSoftExpiry begins the replacement of nodes whose life ends soon, where pools ask for it. The hard end stays
-// behind it.
-func (ex *executor) beginSoftExpiry() {
-	for _, p := range ex.s.Pools {
+// ExpiringNodes are the nodes whose life ends soon and that may go, where pools ask for it. The hard end stays behind
+// it. wake is when the answer may change by itself. removed are nodes that go for other reasons.
+func ExpiringNodes(s *cluster.Snapshot, e *Eligibility, removed map[string]bool) (due []Due, wake time.Time) {
+	for _, p := range s.Pools {
 		if p.Overrides.SoftExpiry <= 0 || p.Deleting || p.Static {
 			continue
 		}
-		var due []Candidate
-		for _, c := range ex.s.ClaimsOf(p.Name) {
+		var nodes []Candidate
+		for _, c := range s.ClaimsOf(p.Name) {
 			at, soft := softExpiryTime(p, c)
 			if !soft || !c.Deleting.IsZero() {
 				continue
 			}
-			if ex.s.Now.Before(at) {
-				ex.wake(at)
+			if s.Now.Before(at) {
+				wake = cluster.Earlier(wake, at)
 				continue
 			}
-			candidate, blocked := ex.eligibility.MayDisrupt(c, command.Expired)
+			candidate, blocked := e.MayDisrupt(c, command.Expired)
 			if blocked != nil {
-				ex.wake(blocked.Until)
+				wake = cluster.Earlier(wake, blocked.Until)
 				continue
 			}
-			if !ex.removedNodes[candidate.Node.Name] {
-				due = append(due, candidate)
+			if !removed[candidate.Node.Name] {
+				nodes = append(nodes, candidate)
 			}
 		}
-		slices.SortFunc(due, func(a, b Candidate) int {
-			end, _ := softExpiryTime(p, a.Claim)
-			y, _ := softExpiryTime(p, b.Claim)
-			return cmp.Or(end.Compare(y), strings.Compare(a.Claim.Name, b.Claim.Name))
+		slices.SortFunc(nodes, func(a, b Candidate) int {
+			first, _ := softExpiryTime(p, a.Claim)
+			second, _ := softExpiryTime(p, b.Claim)
+			return cmp.Or(first.Compare(second), strings.Compare(a.Claim.Name, b.Claim.Name))
 		})
-		for i := range due {
-			if !ex.queueRequired(due[i], command.Expired) {
-				ex.noteWaiting(p, command.Expired)
-				break
-			}
-		}
+		due = append(due, Due{p, command.Expired, nodes})
 	}
+	return due, wake
 }

@@ -20,7 +20,7 @@ func Static(s *cluster.Snapshot, settings schedule.Settings) Result {
 		if !p.Static || p.Deleting {
 			continue // the claims of a pool that is deleted go with it
 		}
-		result.wakeForSlots(s, p)
+		wakeForSlots(&result, s, p)
 		var staying []*cluster.Claim
 		for _, c := range s.ClaimsOf(p.Name) {
 			if c.Deleting.IsZero() && !s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] && countsForReplicas(s, c) {
@@ -62,7 +62,7 @@ func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, 
 		return
 	}
 	slots := newStaticSlots(s, p)
-	result.noteRestingSlots(p, n, slots.restingSlots)
+	noteRestingSlots(result, p, n, slots.restingSlots)
 	n -= len(slots.restingSlots) + countLeaving(s, p)
 	if p.Probing { // one finds out
 		if schedule.HasUnlaunchedClaim(s, p) {
@@ -134,4 +134,18 @@ func removalCost(s *cluster.Snapshot, c *cluster.Claim) int {
 		}
 	}
 	return cost
+}
+
+// countsForReplicas reports whether a claim counts for the number of nodes that a static pool asks for: one that was
+// made to take the place of another does not until that goes.
+func countsForReplicas(s *cluster.Snapshot, c *cluster.Claim) bool {
+	if c.Replaces == "" {
+		return true
+	}
+	for _, m := range s.MoveClaims(c.Replaces) {
+		if m.Deleting.IsZero() && !s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
+			return false
+		}
+	}
+	return true
 }

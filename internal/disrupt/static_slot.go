@@ -105,7 +105,7 @@ func countLeaving(s *cluster.Snapshot, p *cluster.Pool) int {
 }
 
 // noteRestingSlots says that nodes are missing because the last ones ended too soon.
-func (r *Result) noteRestingSlots(p *cluster.Pool, missing int, resting []cluster.LostSlot) {
+func noteRestingSlots(r *Result, p *cluster.Pool, missing int, resting []cluster.LostSlot) {
 	if len(resting) == 0 {
 		return
 	}
@@ -133,7 +133,7 @@ func DescribeShortLived(list []cluster.LostSlot) string {
 }
 
 // wakeForSlots looks again when a slot may have its next node, and when the node of one has lived for long enough.
-func (r *Result) wakeForSlots(s *cluster.Snapshot, p *cluster.Pool) {
+func wakeForSlots(r *Result, s *cluster.Snapshot, p *cluster.Pool) {
 	for _, l := range p.LostSlots {
 		for _, at := range []time.Time{l.Next, l.ProvenAt} {
 			if at.After(s.Now) {
@@ -141,4 +141,19 @@ func (r *Result) wakeForSlots(s *cluster.Snapshot, p *cluster.Pool) {
 			}
 		}
 	}
+}
+
+func staticReplacement(s *cluster.Snapshot, pool, move string) *cluster.Claim {
+	for _, c := range s.ClaimsOf(pool) {
+		if c.Replaces == move && c.Deleting.IsZero() && s.IsReplacement(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// HasStaticReplacement reports whether the node is up that was made for a move of a static pool.
+func HasStaticReplacement(s *cluster.Snapshot, pool *cluster.Pool, move string) bool {
+	c := staticReplacement(s, pool.Name, move)
+	return c != nil && c.Is(cluster.Initialized)
 }

@@ -2,15 +2,10 @@ package disrupt
 
 import (
 	"slices"
-	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
-
-// replacedNodesStay is why a claim goes that nobody has waited for.
-const replacedNodesStay = "the nodes that it was to replace stay"
 
 // isAbandonedReplacement reports whether the claim has yet to become a node that takes pods, and nobody waits for it:
 // the move that it was made for has been given up. Before its time is up that is so only if it was to save money:
@@ -33,61 +28,6 @@ func (ec *emptinessCheck) isAbandonedReplacement(c *cluster.Claim, n *cluster.No
 		return false
 	}
 	return !ec.failedReplacements()[c]
-}
-
-// unusedNodes are nodes that stand in vain.
-type unusedNodes struct {
-	tries map[string]*cluster.WorkloadTries // by the claim
-	// retained are those that stay to show what is wrong, one for each owner; youngUntil are new ones whose taint may
-	// go by itself, and until when each stays.
-	retained   map[string]bool
-	youngUntil map[string]time.Time
-}
-
-// isKept reports whether the node of a claim is kept although it stands in vain.
-func (u *unusedNodes) isKept(claim string) bool {
-	_, fresh := u.youngUntil[claim]
-	return fresh || u.retained[claim]
-}
-
-// findUnusedNodes lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is
-// due and the limits of its pool leave no room for another such node beside it: nothing could ever show then that the
-// cause has gone.
-func findUnusedNodes(s *cluster.Snapshot) unusedNodes {
-	v := unusedNodes{youngUntil: make(map[string]time.Time)}
-	v.tries, v.retained = s.UnusedNodes()
-	v.keepYoung(s)
-	headroom := make(map[*cluster.Pool]*schedule.Headroom)
-	for _, b := range s.WorkloadTries {
-		c := s.Claim(b.Retained)
-		if c == nil || !b.MayTry(s.Now) {
-			continue
-		}
-		pool := s.Pool(c.Pool)
-		if pool == nil || !pool.Limits.Any() || pool.Limits.Broken != "" {
-			continue
-		}
-		if headroom[pool] == nil {
-			headroom[pool] = schedule.HeadroomOf(s, pool)
-		}
-		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
-			delete(v.retained, c.Name)
-		}
-	}
-	return v
-}
-
-// keepYoung keeps nodes whose taint may go by itself.
-func (u *unusedNodes) keepYoung(s *cluster.Snapshot) {
-	for name := range u.tries {
-		c := s.Claim(name)
-		if c == nil {
-			continue
-		}
-		if until := c.MayClearUntil(s.NodeOf(name)); s.Now.Before(until) {
-			u.youngUntil[name] = until
-		}
-	}
 }
 
 // failedReplacements are the claims that show that the drifted nodes of a pool can't be replaced now: the last that did
@@ -113,17 +53,23 @@ func (ec *emptinessCheck) failedReplacements() map[*cluster.Claim]bool {
 	return ec.keptReplacements
 }
 
-// replacementWait is how long replacements are awaited.
-func (s Settings) replacementWait() time.Duration {
-	if s.ReplacementTimeout > 0 {
-		return s.ReplacementTimeout
-	}
-	return defaultReplacementTimeout
-}
+// replacedNodesStay is why a claim goes that nobody has waited for.
+const replacedNodesStay = "the nodes that it was to replace stay"
 
 func nodeNameOf(n *cluster.Node) string {
 	if n == nil {
 		return ""
 	}
 	return n.Name
+}
+
+// noPodWaits reports whether no pod looks for a place or is about to, and no move is about to begin: what was made for
+// a move that has been given up is made for nobody then.
+func (ec *emptinessCheck) noPodWaits() bool {
+	if ec.noPodWaiting == nil {
+		answer := len(ec.s.Pending()) == 0 && ec.s.LastGrowth().IsZero() && len(ec.s.PodsBetweenNodes()) == 0 &&
+			!anyMoveBeginning(ec.s)
+		ec.noPodWaiting = &answer
+	}
+	return *ec.noPodWaiting
 }

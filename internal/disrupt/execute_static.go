@@ -15,21 +15,6 @@ func (ex *executor) staticReplacement(m *activeMove) *cluster.Claim {
 	return staticReplacement(ex.s, m.nodes[0].Claim.Pool, m.id)
 }
 
-// HasStaticReplacement reports whether the node is up that was made for a move of a static pool.
-func HasStaticReplacement(s *cluster.Snapshot, pool *cluster.Pool, move string) bool {
-	c := staticReplacement(s, pool.Name, move)
-	return c != nil && c.Is(cluster.Initialized)
-}
-
-func staticReplacement(s *cluster.Snapshot, pool, move string) *cluster.Claim {
-	for _, c := range s.ClaimsOf(pool) {
-		if c.Replaces == move && c.Deleting.IsZero() && s.IsReplacement(c) {
-			return c
-		}
-	}
-	return nil
-}
-
 // freeStaticNodes is how many nodes a static pool could make beyond those that it has, within its limits.
 func (ex *executor) freeStaticNodes(p *cluster.Pool) int {
 	if !p.NodeClass.Ready || p.Catalog == nil || p.InBackoff || p.Probing {
@@ -114,18 +99,4 @@ func (ex *executor) seatsFor(m *activeMove) []cluster.Seat {
 		out = append(out, cluster.Seat{Class: class, Count: count[class]})
 	}
 	return out
-}
-
-// countsForReplicas reports whether a claim counts for the number of nodes that a static pool asks for: one that was
-// made to take the place of another does not until that goes.
-func countsForReplicas(s *cluster.Snapshot, c *cluster.Claim) bool {
-	if c.Replaces == "" {
-		return true
-	}
-	for _, m := range s.MoveClaims(c.Replaces) {
-		if m.Deleting.IsZero() && !s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
-			return false
-		}
-	}
-	return true
 }
