@@ -23,6 +23,9 @@ func floors() map[string]int {
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/nominate": 2, "internal/lifecycle": 2,
 		"internal/plan":     2,
+		"internal/disrupt/search": 2, "internal/disrupt/saving": 2, "internal/disrupt/drift": 2,
+		"internal/disrupt/repair": 2, "internal/disrupt/empty": 2, "internal/disrupt/static": 2,
+		"internal/disrupt/execute": 2,
 		"internal/validate": 3, "internal/ingest": 3, "internal/actuate": 3, "internal/observe": 3,
 		"internal/ingest/apiserver": 3, "internal/ingest/decode": 3, "internal/ingest/offerings": 3,
 		"internal/ingest/volumes": 3,
@@ -127,7 +130,7 @@ func TestRule1EveryRoomHasAFloor(t *testing.T) {
 		"internal/chart/onlab", "internal/lab",
 		"internal/lab/labpods", "internal/lab/labtest", "internal/lab/labaws", "internal/demo", "internal/e2e",
 		"internal/fuzz", "internal/fuzz/corpus",
-		"internal/hostile", "internal/mutants", "internal/oracle", "internal/sim"}
+		"internal/disrupt/disrupttest", "internal/hostile", "internal/mutants", "internal/oracle", "internal/sim"}
 	for _, p := range packages(t) {
 		name := rel(p.ImportPath)
 		if _, ok := floor[name]; ok || !strings.HasPrefix(name, "internal/") || slices.Contains(beside, name) {

@@ -46,15 +46,15 @@ func NewBudgetTracker(s *cluster.Snapshot) *BudgetTracker {
 
 func newPoolBudget(s *cluster.Snapshot, p *cluster.Pool) *poolBudget {
 	b := &poolBudget{pool: p, limits: make(map[command.Reason]budgetLimit)}
-	b.repairTotal, b.repairLeaving = countForRepair(s, s.ClaimsOf(p.Name))
+	b.repairTotal, b.repairLeaving = CountForRepair(s, s.ClaimsOf(p.Name))
 	for _, c := range s.ClaimsOf(p.Name) {
 		if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
 			continue
 		}
 		b.total++
 		n := s.NodeOf(c.Name)
-		if n == nil || !n.Ready || leavesInterrupted(c) || c.Move != "" || !c.Deleting.IsZero() ||
-			!n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
+		if n == nil || !n.Ready || LeavesInterrupted(c) || c.Move != "" || !c.Deleting.IsZero() ||
+			!n.Deleting.IsZero() || HasFence(n) || HasCommandUnderWay(s, c, n) {
 			b.unavailable++
 		}
 	}
@@ -85,6 +85,11 @@ func (pb *poolBudget) totalFor(reason command.Reason) int {
 		return pb.repairTotal
 	}
 	return pb.total
+}
+
+// Allowed is how many of the pool's nodes may be out at the same time for the reason.
+func (b *BudgetTracker) Allowed(pool string, reason command.Reason) int {
+	return b.pools[pool].limitFor(reason).allowed
 }
 
 // Remaining is how many more of the pool's nodes may be disrupted for the reason; below zero if more are out than may

@@ -1,4 +1,4 @@
-package disrupt
+package disrupt_test
 
 import (
 	"fmt"
@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"pgregory.net/rapid"
 )
 
 // drawPool draws a pool with budgets and nodes in all states.
@@ -21,7 +22,7 @@ func drawPool(t *rapid.T) *cluster.Snapshot {
 		if rapid.Bool().Draw(t, "percent") {
 			b.Percent, b.Nodes = true, b.Nodes*9
 		}
-		for _, r := range BudgetReasons() {
+		for _, r := range disrupt.BudgetReasons() {
 			if rapid.IntRange(0, 2).Draw(t, "reason") == 0 {
 				b.Reasons = append(b.Reasons, string(r))
 			}
@@ -120,15 +121,15 @@ func twinLeft(s *cluster.Snapshot, reason string) int {
 func TestLedgerIsTheContract(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawPool(t)
-		budgets := NewBudgetTracker(s)
+		budgets := disrupt.NewBudgetTracker(s)
 		taken := 0
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			reason := rapid.SampledFrom(BudgetReasons()).Draw(t, "reason")
+			reason := rapid.SampledFrom(disrupt.BudgetReasons()).Draw(t, "reason")
 			left := twinLeft(s, string(reason)) - taken
 			if got := budgets.Remaining("p", reason); got != left {
 				t.Fatalf("%s: %d left, want %d", reason, got, left)
 			}
-			if allowed, out := AllowedAndUnavailable(s, s.Pools[0], string(reason)); allowed-out != left+taken {
+			if allowed, out := disrupt.AllowedAndUnavailable(s, s.Pools[0], string(reason)); allowed-out != left+taken {
 				t.Fatalf("%s: allowance %d of which %d are out, want %d left", reason, allowed, out, left+taken)
 			}
 			switch n := rapid.IntRange(0, 4).Draw(t, "n"); {
@@ -150,7 +151,7 @@ func TestLedgerIsTheContract(t *testing.T) {
 // A move takes all of its nodes or none.
 func TestAMoveTakesAllOrNone(t *testing.T) {
 	s := &cluster.Snapshot{InFlight: map[string]bool{}}
-	of := make(map[string][]Candidate)
+	of := make(map[string][]disrupt.Candidate)
 	for _, pool := range []string{"a", "b"} {
 		s.Pools = append(s.Pools, &cluster.Pool{Name: pool, Budgets: []cluster.Budget{{Nodes: 2, Active: true}}})
 		for i := range 4 {
@@ -159,10 +160,10 @@ func TestAMoveTakesAllOrNone(t *testing.T) {
 				Conditions: []cluster.Condition{{Type: cluster.Initialized, Status: cluster.True}}}
 			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, &cluster.Node{Name: name, ProviderID: name,
 				Ready: true})
-			of[pool] = append(of[pool], Candidate{Claim: c})
+			of[pool] = append(of[pool], disrupt.Candidate{Claim: c})
 		}
 	}
-	budgets := NewBudgetTracker(s.Seal())
+	budgets := disrupt.NewBudgetTracker(s.Seal())
 	if budgets.ReserveAll(append(of["b"][:3:3], of["a"][0]), command.Drifted) {
 		t.Errorf("three of a pool went under a budget of two")
 	}
@@ -241,7 +242,7 @@ func TestBudgetsAreTold(t *testing.T) {
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[0], 0)"},
 	}
 	for _, c := range cases {
-		got := BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
+		got := disrupt.BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
 		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason,
 			Message: c.message}); got != want {
 			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
@@ -251,46 +252,11 @@ func TestBudgetsAreTold(t *testing.T) {
 
 // A line says what the budgets allow at this moment and how many nodes are out.
 func TestBudgetsInALine(t *testing.T) {
-	f := newFleet()
-	f.pool.Budgets[0].Nodes = 50
-	f.host("n3").Ready = false
-	if got, want := DescribeBudget(f.s.Seal(), f.pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and "+
+	f := disrupttest.NewFleet()
+	f.Pool.Budgets[0].Nodes = 50
+	f.Host("n3").Ready = false
+	if got, want := disrupt.DescribeBudget(f.S.Seal(), f.Pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 nodes, and "+
 		"1 are out"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-}
-
-// What is told of the budget for repairs is what repairs go by: a node that is not ready does not use it up.
-func TestAllowanceOfRepairsIsThatOfRepair(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		total := rapid.IntRange(1, 6).Draw(t, "nodes")
-		s := &cluster.Snapshot{Now: time.Unix(1e6, 0),
-			Pools: []*cluster.Pool{{Name: "p", Budgets: []cluster.Budget{{Nodes: rapid.IntRange(0, 6).Draw(t, "budget"),
-				Active: true}}}}}
-		up := []cluster.Condition{{Type: cluster.Registered, Status: cluster.True}, {Type: cluster.Initialized,
-			Status: cluster.True}}
-		unhealthy := 0
-		for i := range total {
-			name := fmt.Sprint("n", i)
-			c := &cluster.Claim{Name: name, UID: name, ProviderID: name, Pool: "p", Conditions: up}
-			n := &cluster.Node{Name: name, ProviderID: name, Ready: true}
-			switch rapid.IntRange(0, 2).Draw(t, "state") {
-			case 1:
-				c.Deleting = s.Now
-			case 2:
-				n.Ready = false
-				n.Conditions = []cluster.NodeCondition{{Type: "Ready", Status: "False"}}
-				unhealthy++
-			}
-			s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, n)
-		}
-		s.Seal()
-		set := RepairSettings{Enabled: true, Legacy: true, MaxUnhealthy: 100,
-			Policies: []RepairPolicy{{Type: "Ready", Status: "False"}}}
-		allowed, out := AllowedAndUnavailable(s, s.Pools[0], string(command.Unhealthy))
-		if got, want := len(Repair(s, set).Commands), min(unhealthy, max(allowed-out, 0)); got != want {
-			t.Fatalf("%d of %d sick nodes are replaced; the allowance is %d of which %d are out", got, unhealthy,
-				allowed, out)
-		}
-	})
 }

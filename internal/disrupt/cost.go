@@ -25,8 +25,8 @@ func CostOf(pods []*cluster.Pod) float64 {
 	return cost
 }
 
-// noWorkload reports whether none of the pods is a reason to keep their node.
-func noWorkload(pods []*cluster.Pod) bool {
+// NoWorkload reports whether none of the pods is a reason to keep their node.
+func NoWorkload(pods []*cluster.Pod) bool {
 	return !slices.ContainsFunc(pods, (*cluster.Pod).IsWorkload)
 }
 
@@ -51,8 +51,8 @@ func Sort(candidates []Candidate) {
 	slices.SortFunc(candidates, func(a, b Candidate) int { return Compare(&a, &b) })
 }
 
-// fillEstimates fills in what is known of a node that may not go now, or is forced to.
-func fillEstimates(s *cluster.Snapshot, c *Candidate) {
+// FillEstimates fills in what is known of a node that may not go now, or is forced to.
+func FillEstimates(s *cluster.Snapshot, c *Candidate) {
 	c.Price, c.Evicted = c.Claim.Price, 0
 	for _, p := range s.PodsOn(c.Node.Name) {
 		if p.IsWorkload() && !p.StaysThroughDrain {

@@ -162,11 +162,11 @@ const (
 	DryRun        BlockReason = "DryRun" // the pool only wants to be told
 )
 
-// capacityReserved is the capacity type of what was paid for in advance.
-const capacityReserved = "reserved"
+// CapacityReserved is the capacity type of what was paid for in advance.
+const CapacityReserved = "reserved"
 
 // The capacity types of the contract.
 const (
-	onDemand = "on-demand"
-	spot     = "spot"
+	OnDemand = "on-demand"
+	Spot     = "spot"
 )

@@ -39,7 +39,7 @@ type Eligibility struct {
 	pendingClasses map[string]*cluster.PodClass
 	evictionRates  *EvictionRates
 	// unusedNodes are nodes that pods can't use which they were made for.
-	unusedNodes unusedNodes
+	unusedNodes UnusedNodes
 }
 
 // podLabelsKey tells pods of a namespace apart by their labels: those with equal labels share one value, and so its
@@ -55,7 +55,7 @@ func NewEligibility(s *cluster.Snapshot, set Settings) *Eligibility {
 	e := &Eligibility{s: s, set: set, pdbsByLabels: make(map[podLabelsKey][]*cluster.PDB),
 		nominatedNodes: make(map[string]bool), pendingClasses: make(map[string]*cluster.PodClass),
 		evictionRates: NewEvictionRates(s, set)}
-	e.unusedNodes = findUnusedNodes(s)
+	e.unusedNodes = FindUnusedNodes(s)
 	for _, p := range s.Pending() {
 		e.pendingClasses[p.Class.Key] = p.Class
 		if p.Nominated != "" {
@@ -116,8 +116,8 @@ func (ec *eligibilityCheck) blockUntil(reason BlockReason, until time.Time) bool
 	return ec.block(reason)
 }
 
-// savesMoney reports whether the disruption is for money: then the pool's consolidation policy has a say.
-func savesMoney(reason command.Reason) bool {
+// SavesMoney reports whether the disruption is for money: then the pool's consolidation policy has a say.
+func SavesMoney(reason command.Reason) bool {
 	return reason == command.Underutilized || reason == command.Empty
 }
 
@@ -131,7 +131,7 @@ func (ec *eligibilityCheck) isManaged() bool {
 		return ec.block(NotManaged)
 	case p == nil || p.Deleting || len(p.Problems) > 0 && ec.reason != command.Unhealthy:
 		return ec.block(PoolUnknown)
-	case savesMoney(ec.reason) && p.Static:
+	case SavesMoney(ec.reason) && p.Static:
 		return ec.block(PoolUnknown)
 	}
 	return true
@@ -151,7 +151,7 @@ func (ec *eligibilityCheck) isUp() bool {
 		return ec.block(BeingDisrupted)
 	case n == nil || !up:
 		return ec.block(NotInitialized)
-	case !ec.alreadyFenced && (hasFence(n) || c.Move != "" || hasCommandUnderWay(ec.s, c, n)):
+	case !ec.alreadyFenced && (HasFence(n) || c.Move != "" || HasCommandUnderWay(ec.s, c, n)):
 		return ec.block(BeingDisrupted)
 	}
 	return true
@@ -175,18 +175,18 @@ func (ec *eligibilityCheck) isNotProtected() bool {
 // hasPrice: what a node costs must be known where prices are compared.
 func (ec *eligibilityCheck) hasPrice() bool {
 	c, n := ec.candidate.Claim, ec.candidate.Node
-	ec.candidate.Type = labelOf(c, n, cluster.InstanceTypeLabel)
-	ec.candidate.CapacityType = labelOf(c, n, cluster.CapacityTypeLabel)
+	ec.candidate.Type = LabelOf(c, n, cluster.InstanceTypeLabel)
+	ec.candidate.CapacityType = LabelOf(c, n, cluster.CapacityTypeLabel)
 	price, sold := 0.0, false
 	if catalog := ec.candidate.Pool.Catalog; catalog != nil {
-		price, sold = catalog.Price(ec.candidate.Type, labelOf(c, n, cluster.ZoneLabel), ec.candidate.CapacityType)
+		price, sold = catalog.Price(ec.candidate.Type, LabelOf(c, n, cluster.ZoneLabel), ec.candidate.CapacityType)
 	}
 	ec.candidate.Price = price
 	return sold || ec.reason != command.Underutilized || ec.block(PriceUnknown)
 }
 
-// labelOf is a label of the claim or, where that says nothing, of its node.
-func labelOf(c *cluster.Claim, n *cluster.Node, key string) string {
+// LabelOf is a label of the claim or, where that says nothing, of its node.
+func LabelOf(c *cluster.Claim, n *cluster.Node, key string) string {
 	value, ok := c.Labels.Get(key)
 	if !ok && n != nil {
 		value, _ = n.Labels.Get(key)
@@ -196,8 +196,8 @@ func labelOf(c *cluster.Claim, n *cluster.Node, key string) string {
 
 // policyAllows: a pool's policy may spare every node that carries anything.
 func (ec *eligibilityCheck) policyAllows() bool {
-	ec.candidate.Empty = noWorkload(ec.s.PodsOn(ec.candidate.Node.Name))
-	if savesMoney(ec.reason) && ec.candidate.Pool.Policy == cluster.WhenEmpty && !ec.candidate.Empty {
+	ec.candidate.Empty = NoWorkload(ec.s.PodsOn(ec.candidate.Node.Name))
+	if SavesMoney(ec.reason) && ec.candidate.Pool.Policy == cluster.WhenEmpty && !ec.candidate.Empty {
 		return ec.block(PolicyForbids)
 	}
 	return true
@@ -214,18 +214,18 @@ func (ec *eligibilityCheck) isQuiet() bool {
 		return true
 	}
 	if has {
-		if at := quietAt(wait, c, ec.set.Nomination); ec.s.Now.Before(at) {
+		if at := QuietAt(wait, c, ec.set.Nomination); ec.s.Now.Before(at) {
 			return ec.blockUntil(TooSoon, at)
 		}
 	}
 	// Pods of others may have come first. Whether they stay says when the next try may be made.
-	if at := ec.s.ObservedUntil(c); savesMoney(ec.reason) && ec.s.Now.Before(at) {
+	if at := ec.s.ObservedUntil(c); SavesMoney(ec.reason) && ec.s.Now.Before(at) {
 		return ec.blockUntil(TooSoon, at)
 	}
 	if ec.s.Now.Before(c.RestUntil) {
 		return ec.blockUntil(MoveFailedLately, c.RestUntil)
 	}
-	if savesMoney(ec.reason) && ec.s.Now.Before(c.SavingRestUntil) {
+	if SavesMoney(ec.reason) && ec.s.Now.Before(c.SavingRestUntil) {
 		return ec.blockUntil(MoveFailedLately, c.SavingRestUntil)
 	}
 	return true
@@ -234,10 +234,10 @@ func (ec *eligibilityCheck) isQuiet() bool {
 // expectsNoPods: pods may be on their way to the node.
 func (ec *eligibilityCheck) expectsNoPods() bool {
 	n := ec.candidate.Node
-	if until, fresh := ec.unusedNodes.youngUntil[ec.candidate.Claim.Name]; savesMoney(ec.reason) && fresh {
+	if until, fresh := ec.unusedNodes.YoungUntil[ec.candidate.Claim.Name]; SavesMoney(ec.reason) && fresh {
 		return ec.blockUntil(TooSoon, until)
 	}
-	if savesMoney(ec.reason) && ec.unusedNodes.retained[ec.candidate.Claim.Name] {
+	if SavesMoney(ec.reason) && ec.unusedNodes.Retained[ec.candidate.Claim.Name] {
 		return ec.block(ShowsCause)
 	}
 	if ec.s.HasNominatedPod(n.Name) || ec.nominatedNodes[n.Name] || ec.s.IsReplacement(ec.candidate.Claim) {
@@ -252,7 +252,7 @@ func (ec *eligibilityCheck) expectsNoPods() bool {
 func (ec *eligibilityCheck) hasNoAwaitedSeat() bool {
 	until := ec.candidate.Claim.Condition(cluster.Initialized).Since.Add(ec.set.Nomination)
 	switch {
-	case savesMoney(ec.reason):
+	case SavesMoney(ec.reason):
 		return !ec.hasAwaitedSeat() || ec.block(PodsExpected)
 	case ec.s.Now.Before(until):
 		return !ec.hasAwaitedSeat() || ec.blockUntil(PodsExpected, until)
@@ -299,7 +299,7 @@ func (ec *eligibilityCheck) evictionRateAllows() bool {
 	return true
 }
 
-// hasNoRules reports whether nothing but room and the node itself decides where the pod may go.
-func hasNoRules(p *cluster.Pod) bool {
+// HasNoRules reports whether nothing but room and the node itself decides where the pod may go.
+func HasNoRules(p *cluster.Pod) bool {
 	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) == 0
 }

@@ -12,26 +12,27 @@ import (
 // with our fence is on the node. The reason alone may be missing if two replicas put up and took down the fence at the
 // same time.
 func Fenced(c *cluster.Claim, n *cluster.Node) bool {
-	mark, _ := n.Labels.Get(excludeFromBalancers)
-	return hasFence(n) && (c.Is(cluster.DisruptionReason) || mark == "karpenter")
+	mark, _ := n.Labels.Get(ExcludeFromBalancers)
+	return HasFence(n) && (c.Is(cluster.DisruptionReason) || mark == "karpenter")
 }
 
-// excludeFromBalancers is the label that a fence puts on a node beside the taint.
-const excludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
+// ExcludeFromBalancers is the label that a fence puts on a node beside the taint.
+const ExcludeFromBalancers = "node.kubernetes.io/exclude-from-external-load-balancers"
 
-func hasFence(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) }
+// HasFence reports whether the node is fenced, by whomever.
+func HasFence(n *cluster.Node) bool { return n.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule) }
 
-// hasCommandUnderWay reports whether something is being done to the node whose effect the snapshot does not show yet.
-func hasCommandUnderWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+// HasCommandUnderWay reports whether something is being done to the node whose effect the snapshot does not show yet.
+func HasCommandUnderWay(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 	return len(s.InFlight) > 0 && (s.InFlight[command.Fence{Node: n.Name}.Key()] ||
 		s.InFlight[command.Unfence{Node: n.Name}.Key()] ||
 		s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()])
 }
 
-// isHalfUnfenced reports whether the fence is down and the reason is still written on the claim, which is in no move:
+// IsHalfUnfenced reports whether the fence is down and the reason is still written on the claim, which is in no move:
 // whoever took the fence down was cut short, or two replicas have put it up and taken it down at the same time.
-func isHalfUnfenced(c *cluster.Claim, n *cluster.Node) bool {
-	return !hasFence(n) && c.Is(cluster.DisruptionReason)
+func IsHalfUnfenced(c *cluster.Claim, n *cluster.Node) bool {
+	return !HasFence(n) && c.Is(cluster.DisruptionReason)
 }
 
 // IsEmpty reports whether nothing on the node is a reason to keep it.
@@ -47,12 +48,12 @@ func IsEmpty(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 	return !s.HasNominatedPod(n.Name) // kube-scheduler has chosen it for a pod that will come
 }
 
-// neverUsed reports whether the node was made to replace others and never got a pod: their move has been given up, and
+// NeverUsed reports whether the node was made to replace others and never got a pod: their move has been given up, and
 // a pool that keeps its nodes for ever has not asked for this one.
-func neverUsed(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
+func NeverUsed(c *cluster.Claim) bool { return c.Replaces != "" && c.LastPodEvent.IsZero() }
 
-// movesUnderWay are the moves of which some node has not gone yet. What was made to replace it is needed as long.
-func movesUnderWay(s *cluster.Snapshot) map[string]bool {
+// MovesUnderWay are the moves of which some node has not gone yet. What was made to replace it is needed as long.
+func MovesUnderWay(s *cluster.Snapshot) map[string]bool {
 	out := make(map[string]bool)
 	for _, c := range s.Claims {
 		if c.Move != "" {
@@ -62,14 +63,14 @@ func movesUnderWay(s *cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// leavesInterrupted reports whether a claim's node goes because of an interruption, whatever else is going on with it.
-func leavesInterrupted(c *cluster.Claim) bool {
+// LeavesInterrupted reports whether a claim's node goes because of an interruption, whatever else is going on with it.
+func LeavesInterrupted(c *cluster.Claim) bool {
 	return c.IsInterrupted() && (c.Interruption.IsUrgent() || MoveReason(c.Move) == command.Interrupted)
 }
 
-// neverOpened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The
+// NeverOpened reports whether nobody has come to the claim's node, and nobody will because it has not been opened. The
 // node says so itself: it is opened before its claim is told that it is registered.
-func neverOpened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
+func NeverOpened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 	if n == nil {
 		return true
 	}
@@ -78,8 +79,8 @@ func neverOpened(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) bool {
 		!slices.ContainsFunc(s.PodsOn(n.Name), s.NeedsNewPlace)
 }
 
-// anyMoveBeginning reports whether fences are being put up of which it is not known yet in which move they are.
-func anyMoveBeginning(s *cluster.Snapshot) bool {
+// AnyMoveBeginning reports whether fences are being put up of which it is not known yet in which move they are.
+func AnyMoveBeginning(s *cluster.Snapshot) bool {
 	for key := range s.InFlight {
 		if node, ok := strings.CutPrefix(key, command.Fence{}.Key()); ok {
 			if c := s.ClaimOf(node); c != nil && c.Move == "" && c.Deleting.IsZero() {
@@ -90,8 +91,8 @@ func anyMoveBeginning(s *cluster.Snapshot) bool {
 	return false
 }
 
-// quarantinedMoves are the moves of nodes that are left alone because the planner has failed on them or on their pods.
-func quarantinedMoves(s *cluster.Snapshot) map[string]bool {
+// QuarantinedMoves are the moves of nodes that are left alone because the planner has failed on them or on their pods.
+func QuarantinedMoves(s *cluster.Snapshot) map[string]bool {
 	if !s.Quarantine.HasPodsOrClaims() {
 		return nil
 	}
@@ -104,9 +105,9 @@ func quarantinedMoves(s *cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// beingFenced reports whether a drifted node is being fenced and its claim does not show yet for what: it may well be
+// BeingFenced reports whether a drifted node is being fenced and its claim does not show yet for what: it may well be
 // for that.
-func beingFenced(s *cluster.Snapshot, c *cluster.Claim) bool {
+func BeingFenced(s *cluster.Snapshot, c *cluster.Claim) bool {
 	n := s.NodeOf(c.Name)
 	return c.Move == "" && n != nil && c.Is(cluster.Drifted) && c.Deleting.IsZero() &&
 		s.InFlight[command.Fence{Node: n.Name}.Key()]

@@ -24,7 +24,7 @@ func NewNodeHealth(s *cluster.Snapshot, set RepairSettings) *NodeHealth {
 
 // StillUnhealthy reports whether the node of a claim that was to be replaced for its health still is to be.
 func (h *NodeHealth) StillUnhealthy(c *cluster.Claim) bool {
-	_, unhealthy := needsRepair(h.s, h.set, c)
+	_, unhealthy := NeedsRepair(h.s, h.set, c)
 	return unhealthy && h.set.Enabled && !h.TooManyUnhealthy(c.Pool)
 }
 
@@ -39,9 +39,9 @@ func (h *NodeHealth) Grace(c *cluster.Claim) (grace time.Duration, has bool) {
 	}
 	for _, policy := range h.set.Policies {
 		for _, cond := range n.Conditions {
-			condition := unhealthyCondition{policy, cond.Since}
+			condition := UnhealthyCondition{policy, cond.Since}
 			if !policy.HasGrace || cond.Type != policy.Type || cond.Status != policy.Status ||
-				h.s.Now.Before(condition.dueAt()) {
+				h.s.Now.Before(condition.DueAt()) {
 				continue
 			}
 			if !has || policy.Grace < grace {
@@ -67,20 +67,20 @@ func (h *NodeHealth) TooManyUnhealthy(pool string) bool {
 	total, unhealthy := 0, 0
 	for _, c := range h.s.ClaimsOf(pool) {
 		n := h.s.NodeOf(c.Name)
-		if !countsForRepair(c, n) {
+		if !CountsForRepair(c, n) {
 			continue
 		}
 		total++
-		if _, is := worstCondition(n, h.set.Policies); is {
+		if _, is := WorstCondition(n, h.set.Policies); is {
 			unhealthy++
 		}
 	}
-	h.tooMany[pool] = unhealthy > h.set.tolerated(total)
+	h.tooMany[pool] = unhealthy > h.set.Tolerated(total)
 	return h.tooMany[pool]
 }
 
-// tolerated is how many of so many nodes may be unhealthy at the same time.
-func (s RepairSettings) tolerated(total int) int { return (total*s.MaxUnhealthy + 99) / 100 }
+// Tolerated is how many of so many nodes may be unhealthy at the same time.
+func (s RepairSettings) Tolerated(total int) int { return (total*s.MaxUnhealthy + 99) / 100 }
 
 // RepairSettings say when a node is beyond hope.
 type RepairSettings struct {
@@ -105,40 +105,41 @@ type RepairPolicy struct {
 	Grace        time.Duration
 }
 
-// unhealthyCondition is what ails a node, and when that has been tolerated for long enough.
-type unhealthyCondition struct {
-	policy RepairPolicy
+// UnhealthyCondition is what ails a node, and when that has been tolerated for long enough.
+type UnhealthyCondition struct {
+	Policy RepairPolicy
 	since  time.Time
 }
 
-func (u *unhealthyCondition) dueAt() time.Time { return u.since.Add(u.policy.Toleration) }
+// DueAt is when the condition has been tolerated for long enough.
+func (u *UnhealthyCondition) DueAt() time.Time { return u.since.Add(u.Policy.Toleration) }
 
-// message says what ails the node.
-func (u *unhealthyCondition) message(n *cluster.Node) string {
-	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.policy.Type, n.Name, u.policy.Status,
-		u.policy.Toleration)
+// Message says what ails the node.
+func (u *UnhealthyCondition) Message(n *cluster.Node) string {
+	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.Policy.Type, n.Name, u.Policy.Status,
+		u.Policy.Toleration)
 }
 
-// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
+// NeedsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
 // has asked to leave it alone.
-func needsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (unhealthyCondition, bool) {
+func NeedsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (UnhealthyCondition, bool) {
 	n := s.NodeOf(c.Name)
 	if n == nil || n.DoNotRepair || c.DoNotRepair {
-		return unhealthyCondition{}, false
+		return UnhealthyCondition{}, false
 	}
-	condition, unhealthy := worstCondition(n, set.Policies)
-	return condition, unhealthy && !s.Now.Before(condition.dueAt())
+	condition, unhealthy := WorstCondition(n, set.Policies)
+	return condition, unhealthy && !s.Now.Before(condition.DueAt())
 }
 
-// worstCondition finds the illness of a node that has been tolerated first.
-func worstCondition(n *cluster.Node, policies []RepairPolicy) (worst unhealthyCondition, unhealthy bool) {
+// WorstCondition finds the illness of a node that has been tolerated first.
+func WorstCondition(n *cluster.Node, policies []RepairPolicy) (worst UnhealthyCondition, unhealthy bool) {
 	for _, policy := range policies {
 		for _, cond := range n.Conditions {
 			if cond.Type != policy.Type || cond.Status != policy.Status {
 				continue
 			}
-			if condition := (unhealthyCondition{policy, cond.Since}); !unhealthy ||
-				condition.dueAt().Before(worst.dueAt()) {
+			if condition := (UnhealthyCondition{policy, cond.Since}); !unhealthy ||
+				condition.DueAt().Before(worst.DueAt()) {
 				worst, unhealthy = condition, true
 			}
 		}
@@ -146,25 +147,25 @@ func worstCondition(n *cluster.Node, policies []RepairPolicy) (worst unhealthyCo
 	return worst, unhealthy
 }
 
-// countForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't
+// CountForRepair counts the nodes of claims and those of them that are on their way out. Nodes that are not ready don't
 // use up the budget for repairs, as they would for other reasons: they are those that it is for.
-func countForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
+func CountForRepair(s *cluster.Snapshot, claims []*cluster.Claim) (total, leaving int) {
 	for _, c := range claims {
 		n := s.NodeOf(c.Name)
-		if !countsForRepair(c, n) {
+		if !CountsForRepair(c, n) {
 			continue
 		}
 		total++
-		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasFence(n) || hasCommandUnderWay(s, c, n) {
+		if !c.Deleting.IsZero() || !n.Deleting.IsZero() || HasFence(n) || HasCommandUnderWay(s, c, n) {
 			leaving++
 		}
 	}
 	return total, leaving
 }
 
-// countsForRepair reports whether a node counts among those that may fall unhealthy. One whose machine is being ended
+// CountsForRepair reports whether a node counts among those that may fall unhealthy. One whose machine is being ended
 // does not, as with all other budgets: that nobody hears from it any more is no illness.
-func countsForRepair(c *cluster.Claim, n *cluster.Node) bool {
+func CountsForRepair(c *cluster.Claim, n *cluster.Node) bool {
 	return n != nil && c.Is(cluster.Registered) && !c.Is(cluster.InstanceTerminating)
 }
 
@@ -176,6 +177,6 @@ func RepairMoveID(c *cluster.Claim) string {
 // UnhealthyCandidate is an unhealthy node that goes, whoever objects.
 func UnhealthyCandidate(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, p *cluster.Pool) Candidate {
 	out := Candidate{Claim: c, Node: n, Pool: p, Cost: nodeCost}
-	fillEstimates(s, &out)
+	FillEstimates(s, &out)
 	return out
 }

@@ -58,7 +58,7 @@ func (ec *eligibilityCheck) podBlocks(p *cluster.Pod, pdbs []*cluster.PDB) bool 
 	case p.DoNotDisrupt:
 		ec.blocked.Pod = p.ID()
 		return !ec.blockUntil(PodDoNotDisrupt, p.DoNotDisruptUntil)
-	case savesMoney(ec.reason) && p.Owner == "" && p.IsWorkload() && !p.StaysThroughDrain:
+	case SavesMoney(ec.reason) && p.Owner == "" && p.IsWorkload() && !p.StaysThroughDrain:
 		// no saving is worth a pod that is lost for good
 		ec.blocked.Pod = p.ID()
 		return !ec.block(PodUnowned)

@@ -13,12 +13,12 @@ func QuietPeriod(p *cluster.Pool, reason command.Reason) (wait cluster.NillableD
 	if own, ok := p.Overrides.QuietPeriods[string(reason)]; ok {
 		return own, true
 	}
-	return p.ConsolidateAfter, savesMoney(reason)
+	return p.ConsolidateAfter, SavesMoney(reason)
 }
 
-// quietAt is when the node has been left alone for long enough. A new node that no pod has reached yet is kept for the
+// QuietAt is when the node has been left alone for long enough. A new node that no pod has reached yet is kept for the
 // nomination time at least.
-func quietAt(wait cluster.NillableDuration, c *cluster.Claim, nomination time.Duration) time.Time {
+func QuietAt(wait cluster.NillableDuration, c *cluster.Claim, nomination time.Duration) time.Time {
 	since := c.Condition(cluster.Initialized).Since
 	if c.LastPodEvent.IsZero() {
 		return since.Add(max(wait.For, nomination))
@@ -36,11 +36,11 @@ func IsRemovableEmpty(s *cluster.Snapshot, c *cluster.Claim) bool {
 	switch {
 	case p == nil || p.Static || p.Deleting || n == nil || c.Move != "" || !c.Is(cluster.Initialized):
 		return false
-	case !c.Deleting.IsZero() || !n.Deleting.IsZero() || hasFence(n) || !IsEmpty(s, c, n):
+	case !c.Deleting.IsZero() || !n.Deleting.IsZero() || HasFence(n) || !IsEmpty(s, c, n):
 		return false
 	}
 	wait, _ := QuietPeriod(p, command.Empty)
-	return !wait.Never && !s.Now.Before(quietAt(wait, c, 0))
+	return !wait.Never && !s.Now.Before(QuietAt(wait, c, 0))
 }
 
 // IsQuietTarget reports whether the node is quiet for long enough to be a place where pods of other nodes are moved to
@@ -52,5 +52,5 @@ func IsQuietTarget(s *cluster.Snapshot, set Settings, c *cluster.Claim) bool {
 		return true
 	}
 	wait, _ := QuietPeriod(p, command.Underutilized)
-	return wait.Never || !s.Now.Before(quietAt(wait, c, set.Nomination))
+	return wait.Never || !s.Now.Before(QuietAt(wait, c, set.Nomination))
 }

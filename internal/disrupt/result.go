@@ -76,8 +76,8 @@ type GivenUp struct {
 	Saving, CertainSaving, NeededSaving float64
 }
 
-// addDryRun tells what a dry run keeps from being done.
-func (r *Result) addDryRun(m Move, candidates []Candidate) {
+// AddDryRun tells what a dry run keeps from being done.
+func (r *Result) AddDryRun(m Move, candidates []Candidate) {
 	r.DryRuns = append(r.DryRuns, m)
 	what := ""
 	switch {
@@ -99,7 +99,7 @@ func (r *Result) addDryRun(m Move, candidates []Candidate) {
 	}
 	text := fmt.Sprintf("Dry run: would disrupt the node (%s: %s); %d pods would move", m.Reason, what, m.Evicted)
 	if m.Reason == command.Underutilized {
-		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*hoursPerMonth)
+		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*HoursPerMonth)
 	}
 	for i := range candidates {
 		r.Notes = append(r.Notes, dryRunNotes(&candidates[i], text)...)
@@ -110,5 +110,5 @@ func dryRunNotes(c *Candidate, text string) []cluster.Note {
 	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
 }
 
-// hoursPerMonth is how prices per hour become prices per month.
-const hoursPerMonth = 730
+// HoursPerMonth is how prices per hour become prices per month.
+const HoursPerMonth = 730

@@ -7,27 +7,27 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// unusedNodes are nodes that stand in vain.
-type unusedNodes struct {
-	tries map[string]*cluster.WorkloadTries // by the claim
+// UnusedNodes are nodes that stand in vain.
+type UnusedNodes struct {
+	Tries map[string]*cluster.WorkloadTries // by the claim
 	// retained are those that stay to show what is wrong, one for each owner; youngUntil are new ones whose taint may
 	// go by itself, and until when each stays.
-	retained   map[string]bool
-	youngUntil map[string]time.Time
+	Retained   map[string]bool
+	YoungUntil map[string]time.Time
 }
 
-// isKept reports whether the node of a claim is kept although it stands in vain.
-func (u *unusedNodes) isKept(claim string) bool {
-	_, fresh := u.youngUntil[claim]
-	return fresh || u.retained[claim]
+// IsKept reports whether the node of a claim is kept although it stands in vain.
+func (u *UnusedNodes) IsKept(claim string) bool {
+	_, fresh := u.YoungUntil[claim]
+	return fresh || u.Retained[claim]
 }
 
-// findUnusedNodes lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is
+// FindUnusedNodes lists the nodes that stand in vain. One that shows what is wrong does not stay where the next try is
 // due and the limits of its pool leave no room for another such node beside it: nothing could ever show then that the
 // cause has gone.
-func findUnusedNodes(s *cluster.Snapshot) unusedNodes {
-	v := unusedNodes{youngUntil: make(map[string]time.Time)}
-	v.tries, v.retained = s.UnusedNodes()
+func FindUnusedNodes(s *cluster.Snapshot) UnusedNodes {
+	v := UnusedNodes{YoungUntil: make(map[string]time.Time)}
+	v.Tries, v.Retained = s.UnusedNodes()
 	v.keepYoung(s)
 	headroom := make(map[*cluster.Pool]*schedule.Headroom)
 	for _, b := range s.WorkloadTries {
@@ -43,21 +43,21 @@ func findUnusedNodes(s *cluster.Snapshot) unusedNodes {
 			headroom[pool] = schedule.HeadroomOf(s, pool)
 		}
 		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
-			delete(v.retained, c.Name)
+			delete(v.Retained, c.Name)
 		}
 	}
 	return v
 }
 
 // keepYoung keeps nodes whose taint may go by itself.
-func (u *unusedNodes) keepYoung(s *cluster.Snapshot) {
-	for name := range u.tries {
+func (u *UnusedNodes) keepYoung(s *cluster.Snapshot) {
+	for name := range u.Tries {
 		c := s.Claim(name)
 		if c == nil {
 			continue
 		}
 		if until := c.MayClearUntil(s.NodeOf(name)); s.Now.Before(until) {
-			u.youngUntil[name] = until
+			u.YoungUntil[name] = until
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/execute"
+	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -122,7 +124,7 @@ func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 	if len(parties) == 0 {
 		return nil
 	}
-	return disrupt.DeparturesWithoutRoom(s, p.settings, &p.Placement, p.Commands, parties)
+	return execute.DeparturesWithoutRoom(s, p.settings, &p.Placement, p.Commands, parties)
 }
 
 // stillUnhealthy reports whether a node that is to go for its health is still beyond hope; true for all other commands.
@@ -298,7 +300,7 @@ func (ck *checker) stillDue(c command.DeleteClaim) bool {
 	n, claim := s.NodeOf(c.Claim), s.Claim(c.Claim)
 	switch {
 	case c.Reason == command.Interrupted && c.Departure == "":
-		return disrupt.MustGoNow(s, ck.set, claim)
+		return execute.MustGoNow(s, ck.set, claim)
 	case c.Reason == command.Interrupted: // whether there is room for its pods is asked for all that go
 		return claim.IsInterrupted() && (claim.Interruption.IsUrgent() || ck.mayStillGo(claim, n))
 	case c.Reason == command.Expired && isOver(s, claim):
@@ -342,7 +344,7 @@ func (ck *checker) stillReplaced(c command.DeleteClaim) bool {
 	if c.Departure == "" || pool == nil || !pool.Static || !ck.staticCapacity {
 		return true
 	}
-	return disrupt.HasStaticReplacement(ck.Snapshot, pool, c.Departure)
+	return static.HasReplacement(ck.Snapshot, pool, c.Departure)
 }
 
 func stillEmpty(s *cluster.Snapshot, claim string) bool {

@@ -5,14 +5,14 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
-	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/execute"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // handleInterruptions sees to the nodes whose instances the cloud takes away. Nobody waits for anything but the
 // deadline: not for budgets, and not for pods that are still being counted.
 func (p *Plan) handleInterruptions(s *cluster.Snapshot, policy Policy, counting bool) {
-	result, placed, memo := disrupt.Interrupt(s, policy.disruption(), disrupt.ExecuteInput{
+	result, placed, memo := execute.Interrupt(s, policy.disruption(), execute.Input{
 		Placement: &p.Placement, Commands: p.Commands, Static: policy.StaticCapacity, LastMemo: p.memo.interrupted},
 		counting)
 	p.memo.interrupted, p.interruptedPlacement = memo, placed

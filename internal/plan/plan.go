@@ -10,6 +10,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/drift"
+	"github.com/tenon-sh/tenon/internal/disrupt/empty"
+	"github.com/tenon-sh/tenon/internal/disrupt/execute"
+	"github.com/tenon-sh/tenon/internal/disrupt/repair"
+	"github.com/tenon-sh/tenon/internal/disrupt/search"
+	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/nominate"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -56,7 +62,7 @@ func (p Policy) disruption() disrupt.Settings {
 // Search looks at every node for a cheaper way to run its pods. It may take seconds where there are thousands of nodes,
 // so it is not part of a plan; what it finds goes into one.
 func Search(s *cluster.Snapshot, policy Policy) disrupt.Proposal {
-	return disrupt.Search(s, policy.disruption())
+	return search.Find(s, policy.disruption())
 }
 
 // Plan is what should happen now. Its commands don't depend on each other: each may be carried out, or fail, alone.
@@ -110,8 +116,8 @@ type planMemo struct {
 	placement      schedule.Placement
 	heldPods       map[string]schedule.PodHold
 	demand, supply uint64
-	moves          *disrupt.Memo
-	interrupted    *disrupt.Memo
+	moves          *execute.Memo
+	interrupted    *execute.Memo
 }
 
 // deferredWait is when pods are planned for that had to wait for others to be planned for.
@@ -151,7 +157,7 @@ func Make(s *cluster.Snapshot, policy Policy, before *Plan, found *disrupt.Propo
 	// 3. Nodes that nobody needs go, and those that are unhealthy, drifted, near their end or too dear are replaced;
 	// unless pods that are still being counted might want them. Sick nodes of no pool go, and static pools get the
 	// nodes that they ask for.
-	p.addResult(disrupt.ReopenQuarantined(s, q.LeavesOut(cluster.Disrupting)))
+	p.addResult(empty.ReopenQuarantined(s, q.LeavesOut(cluster.Disrupting)))
 	if !q.LeavesOut(cluster.Disrupting) {
 		p.removeNodes(s, policy, found, closed)
 	}
@@ -187,25 +193,25 @@ func (p *Plan) provision(s *cluster.Snapshot, policy Policy) {
 // removeNodes takes nodes away for all reasons but interruptions, and gives static pools theirs.
 func (p *Plan) removeNodes(s *cluster.Snapshot, policy Policy, found *disrupt.Proposal, closed bool) {
 	if policy.StaticCapacity {
-		defer func() { p.addResult(disrupt.Static(s, policy.Schedule)) }()
+		defer func() { p.addResult(static.KeepReplicas(s, policy.Schedule)) }()
 	}
-	orders := disrupt.ExecuteInput{Placement: p.takenPlaces(), Commands: p.Commands, Proposal: found,
+	orders := execute.Input{Placement: p.takenPlaces(), Commands: p.Commands, Proposal: found,
 		Repair: policy.Repair, Static: policy.StaticCapacity, LastMemo: p.memo.moves}
 	if closed {
 		p.ProposalUsed = found != nil
 		p.disrupt(s, policy, orders)
 	} else {
-		p.addResult(disrupt.StartRequired(s, policy.disruption(), orders))
+		p.addResult(execute.StartRequired(s, policy.disruption(), orders))
 	}
-	p.addResult(disrupt.Repair(s, policy.Repair))
+	p.addResult(repair.EndUnhealthy(s, policy.Repair))
 }
 
 // disrupt takes nodes away. All that do so draw on the same budgets.
-func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.ExecuteInput) {
+func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o execute.Input) {
 	o.Budgets = disrupt.NewBudgetTracker(s)
-	p.addResult(disrupt.EmptyWithin(s, o.Budgets, podDemand(s, p.takenPlaces()), policy.disruption()))
+	p.addResult(empty.Remove(s, o.Budgets, podDemand(s, p.takenPlaces()), policy.disruption()))
 	o.Commands = p.Commands
-	result, memo := disrupt.Execute(s, policy.disruption(), o)
+	result, memo := execute.Moves(s, policy.disruption(), o)
 	p.memo.moves = memo
 	p.addResult(result)
 	p.createReplacements(s, result.Replacements)
@@ -213,9 +219,9 @@ func (p *Plan) disrupt(s *cluster.Snapshot, policy Policy, o disrupt.ExecuteInpu
 
 // writeStatus writes down what has changed about claims and pools.
 func (p *Plan) writeStatus(s *cluster.Snapshot, policy Policy) {
-	p.Commands = append(p.Commands, disrupt.TemplateHashes(s)...)
-	rollouts := disrupt.NewRollouts(s, policy.disruption())
-	commands, wake := disrupt.ClaimConditions(s, rollouts, p.Commands)
+	p.Commands = append(p.Commands, drift.TemplateHashes(s)...)
+	rollouts := drift.NewRollouts(s, policy.disruption())
+	commands, wake := drift.ClaimConditions(s, rollouts, p.Commands)
 	p.Commands, p.WakeAt = commands, cluster.Earlier(p.WakeAt, wake)
 	p.PlanSoon = p.PlanSoon || slices.ContainsFunc(commands, writesDrift)
 	for _, pool := range s.Pools {
@@ -396,8 +402,8 @@ func (p *Plan) dropBusy(s *cluster.Snapshot) {
 
 // podDemand is what pods without a place want of the nodes that are there. Those whose own nodes are unused don't ask
 // for these to go: when they go is a matter of the next try.
-func podDemand(s *cluster.Snapshot, placement *schedule.Placement) disrupt.PodDemand {
-	out := disrupt.PodDemand{Hosts: make(map[string]bool), LimitedPools: make(map[string]bool)}
+func podDemand(s *cluster.Snapshot, placement *schedule.Placement) empty.Demand {
+	out := empty.Demand{Hosts: make(map[string]bool), LimitedPools: make(map[string]bool)}
 	for _, a := range placement.Assigned {
 		out.Hosts[a.Host] = true
 	}

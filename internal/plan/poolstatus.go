@@ -10,6 +10,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/drift"
+	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -58,7 +60,7 @@ func nameFor(b *schedule.Bin, move string, try int) string {
 }
 
 // poolStatus is what a pool's status should say.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *disrupt.Rollouts) cluster.PoolStatus {
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *drift.Rollouts) cluster.PoolStatus {
 	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
@@ -186,7 +188,7 @@ func nodesUsableCondition(s *cluster.Snapshot, p *cluster.Pool) cluster.Conditio
 		}
 	}
 	if lost := p.ShortLivedSlots(); p.Static && len(lost) > 0 {
-		return condition(cluster.NodesUsable, false, "NodesEndTooSoon", disrupt.DescribeShortLived(lost))
+		return condition(cluster.NodesUsable, false, "NodesEndTooSoon", static.DescribeShortLived(lost))
 	}
 	if len(said) == 0 {
 		return condition(cluster.NodesUsable, true, "", "")

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -41,7 +42,7 @@ func leavingNodes(n, leaving int) *cluster.Snapshot {
 		if i < leaving {
 			c.Hash, c.Move = "one", disrupt.MoveID(command.Drifted, []string{name})
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: cluster.Drifted, Status: cluster.True,
-				Reason: disrupt.PoolDrifted, Since: s.Now.Add(-time.Hour)},
+				Reason: drift.PoolDrifted, Since: s.Now.Add(-time.Hour)},
 				cluster.Condition{Type: cluster.DisruptionReason, Status: cluster.True, Reason: string(command.Drifted),
 					Since: s.Now.Add(-time.Minute)})
 			node.Taints = []cluster.Taint{{Key: cluster.DisruptedTaint, Effect: cluster.NoSchedule}}

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/execute"
 )
 
 // droppedCommands are what a plan has to do without: the departures of which one can't go now, and the moves of which a
@@ -70,7 +71,7 @@ func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
 			together[d.Departure] = append(together[d.Departure], d)
 		}
 	}
-	var budgets *disrupt.BudgetRecheck
+	var budgets *execute.BudgetRecheck
 	allowed, all := make(map[string]bool), len(p.Commands)
 	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
 		d, ok := c.(command.DeleteClaim)
@@ -78,7 +79,7 @@ func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
 			return false
 		}
 		if budgets == nil {
-			budgets = disrupt.NewBudgetRecheck(s)
+			budgets = execute.NewBudgetRecheck(s)
 		}
 		if d.Departure == "" {
 			return !budgets.Allow([]command.DeleteClaim{d})

@@ -1,0 +1,228 @@
+package execute
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// beginProposed begins the moves that a search has found, as far as they still hold beside those under way and the
+// budgets allow them. Where the search has put the pods is proof enough if these places are still free; otherwise they
+// are placed once more. Each move is verified again when its nodes are fenced.
+func (ex *executor) beginProposed(found *disrupt.Proposal) {
+	if found == nil {
+		return
+	}
+	if ex.fencePending { // others are about to begin, and nobody can tell yet what room they need
+		for i := range found.Moves {
+			ex.skip(&found.Moves[i], disrupt.BeingDisrupted)
+		}
+		return
+	}
+	before := len(ex.Begun)
+	if t := ex.beginCertain(found.Moves); len(t.active) > 0 {
+		ex.beginDecided(ex.decideLinked(t, t.active), before)
+	}
+}
+
+// uncertainMoves is moves that were found and that only a placement can tell about.
+type uncertainMoves struct {
+	active   []*activeMove
+	proposed map[*activeMove]*disrupt.Move
+	// others is what others have taken.
+	others *otherPlacements
+}
+
+// beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the
+// others.
+func (ex *executor) beginCertain(moves []disrupt.Move) *uncertainMoves {
+	p := ex.newPlacementCheck()
+	t := &uncertainMoves{proposed: make(map[*activeMove]*disrupt.Move), others: p.others}
+	for i := range moves {
+		m := &moves[i]
+		candidates, reason := ex.recheckNodes(m, p.promisedHosts)
+		if reason == "" {
+			reason = ex.reserveBudgets(m, candidates)
+		}
+		if reason != "" {
+			ex.skip(m, reason)
+			continue
+		}
+		am := &activeMove{id: m.ID, reason: m.Reason, nodes: candidates}
+		if bins, ok := p.stillHolds(m, candidates); ok {
+			ex.fence(am)
+			ex.Begun[len(ex.Begun)-1] = *m
+			for i := range bins {
+				ex.Replacements = append(ex.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Replaces: am.id,
+					Reason: am.reason})
+			}
+			continue
+		}
+		t.proposed[am] = m
+		t.active = append(t.active, am)
+	}
+	return t
+}
+
+// linkedDecision is what becomes of moves that share new nodes. stay is why they may not begin, nil if they may.
+type linkedDecision struct {
+	*linkedMoves
+	proposals []*disrupt.Move
+	blocked   *disrupt.BlockedNode
+}
+
+// decideLinked places the pods of some of the uncertain moves together and says which of the moves may begin.
+func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
+	var before, memo verifiedPlacement
+	ex.placeMoves(moves, ex.ongoing(), t.others, &before, &memo)
+	var out []linkedDecision
+	for _, l := range ex.linkMoves(moves) {
+		v := linkedDecision{linkedMoves: l}
+		for _, m := range l.moves {
+			v.proposals = append(v.proposals, t.proposed[m])
+		}
+		v.blocked = ex.blockedBy(&v, memo.placement.Bins)
+		out = append(out, v)
+	}
+	return out
+}
+
+// beginDecided begins the moves that may. If some of what was found begins, which is what was begun after the first so
+// many, the others are looked at again once that is done: all were placed together.
+func (ex *executor) beginDecided(list []linkedDecision, first int) {
+	for _, v := range list {
+		if v.blocked != nil {
+			continue
+		}
+		for i, m := range v.moves {
+			ex.fence(m)
+			ex.Begun[len(ex.Begun)-1] = *v.proposals[i]
+		}
+	}
+	for _, v := range list {
+		if v.blocked == nil {
+			continue
+		}
+		if len(ex.Begun) > first {
+			v.blocked = &disrupt.BlockedNode{Reason: disrupt.OthersFirst}
+		}
+		for i, m := range v.moves {
+			ex.skipBlocked(v.proposals[i], v.blocked)
+			for j := range m.nodes {
+				ex.budgets.Return(m.nodes[j].Claim.Pool, 1)
+				delete(ex.removedNodes, m.nodes[j].Node.Name)
+			}
+		}
+	}
+}
+
+// skip tells that a move which was found is not begun.
+func (ex *executor) skip(m *disrupt.Move, reason disrupt.BlockReason) {
+	ex.NotBegun = append(ex.NotBegun, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: reason})
+}
+
+// skipBlocked is pass with what a placement has come to.
+func (ex *executor) skipBlocked(m *disrupt.Move, blocked *disrupt.BlockedNode) {
+	ex.skip(m, blocked.Reason)
+	last := &ex.NotBegun[len(ex.NotBegun)-1]
+	last.Saving, last.CertainSaving, last.NeededSaving = blocked.Saving, blocked.CertainSaving, blocked.NeededSaving
+}
+
+// ongoing are the moves that go on.
+func (ex *executor) ongoing() []*activeMove {
+	return slices.DeleteFunc(slices.Clone(ex.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
+}
+
+// minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes
+// than that.
+const minKeptSaving = 0.5
+
+// blockedBy says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
+func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.BlockedNode {
+	var candidates []disrupt.Candidate
+	most, promised := 0, 0.0
+	for i, am := range v.moves {
+		m := v.proposals[i]
+		most, promised = most+len(m.Bins), promised+m.Before-m.After
+		candidates = append(candidates, am.nodes...)
+		for _, dest := range am.destinations {
+			if dest.distance == nowhere {
+				return &disrupt.BlockedNode{Reason: disrupt.PodsStranded, Pod: dest.pod.ID()}
+			}
+		}
+	}
+	bins := make([]schedule.Bin, len(v.bins))
+	for i, n := range v.bins {
+		bins[i] = made[n]
+	}
+	a, blocked := saving.AppraiseCheapestZones(ex.set, candidates, bins)
+	if blocked != nil {
+		return blocked
+	}
+	whole, known := ex.fullBalance(v.linkedMoves, candidates)
+	blocked = &disrupt.BlockedNode{Saving: a.Saving(), CertainSaving: a.Before - a.MaxAfter, NeededSaving: a.NeededSaving}
+	switch {
+	case !known:
+		blocked.Reason = disrupt.PriceUnknown
+	case whole.shortfall(ex.set, a.MaxAfter) != "": // an earlier try has left nodes that nobody uses
+		blocked.Reason = whole.shortfall(ex.set, a.MaxAfter)
+		blocked.Saving = whole.saving() - a.After
+		blocked.CertainSaving = whole.saving() - a.MaxAfter
+	case len(bins) > most && a.Saving() < minKeptSaving*promised:
+		blocked.Reason, blocked.NeededSaving = disrupt.SavesTooLittle, minKeptSaving*promised
+	case ex.isUnbalanced(candidates, a.Saving()):
+		return ex.totals.Approves(ex.set, candidates, a.Saving())
+	default:
+		return nil
+	}
+	return blocked
+}
+
+// recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the
+// pods of nodes that are on their way out or about to be: whoever took such a node away, too, would leave them with
+// nowhere to go.
+func (ex *executor) recheckNodes(m *disrupt.Move, promised map[string]bool) (candidates []disrupt.Candidate, reason disrupt.BlockReason) {
+	for _, name := range m.Claims {
+		c := ex.s.Claim(name)
+		if c == nil {
+			return nil, disrupt.NotInitialized
+		}
+		candidate, blocked := ex.eligibility.MayDisrupt(c, m.Reason)
+		switch {
+		case blocked != nil:
+			return nil, blocked.Reason
+		case ex.removedNodes[candidate.Node.Name]:
+			return nil, disrupt.BeingDisrupted
+		case ex.neededHosts[candidate.Node.Name] || promised[candidate.Node.Name]:
+			return nil, disrupt.PodsExpected
+		case ex.s.Now.Before(ex.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
+			return nil, disrupt.MoveFailedLately // its fence did not go up
+		case candidate.Pool.Deleting:
+			return nil, disrupt.PoolUnknown
+		}
+		candidates = append(candidates, candidate)
+	}
+	if len(candidates) == 0 {
+		return nil, disrupt.NotInitialized
+	}
+	return candidates, ""
+}
+
+// reserveBudgets takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is
+// only to be told of.
+func (ex *executor) reserveBudgets(m *disrupt.Move, candidates []disrupt.Candidate) (reason disrupt.BlockReason) {
+	if !ex.budgets.ReserveAll(candidates, m.Reason) {
+		return disrupt.BudgetBlocks
+	}
+	if slices.ContainsFunc(candidates, func(c disrupt.Candidate) bool { return c.Pool.Overrides.DryRun }) {
+		ex.AddDryRun(*m, candidates)
+		return disrupt.DryRun
+	}
+	for i := range candidates {
+		ex.removedNodes[candidates[i].Node.Name] = true
+	}
+	return ""
+}

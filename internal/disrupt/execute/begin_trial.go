@@ -1,0 +1,66 @@
+package execute
+
+import (
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+// maxTriedAlone is how many moves are tried alone if nothing of them begins together.
+const maxTriedAlone = 8
+
+// TryBegin says of moves that were found why they may not begin, if removed nodes go by themselves; nothing if some of
+// them may.
+func TryBegin(s *cluster.Snapshot, set disrupt.Settings, removed map[string]bool, moves []disrupt.Move) map[*disrupt.Move]*disrupt.BlockedNode {
+	x := newExecutor(s, set, Input{Placement: placementOfPending(s)})
+	for name := range removed {
+		x.removedNodes[name] = true
+	}
+	t := x.beginCertain(moves)
+	if len(t.active) == 0 || len(x.Begun) > 0 {
+		return nil
+	}
+	return x.blockedUncertain(t)
+}
+
+// blockedUncertain says of the uncertain moves why they may not begin; nothing if some may. If none may together with
+// the others, they are tried alone, and the first that may then is kept: the others come after it.
+func (ex *executor) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disrupt.BlockedNode {
+	no := make(map[*disrupt.Move]*disrupt.BlockedNode)
+	for _, r := range ex.decideLinked(t, t.active) {
+		if r.blocked == nil {
+			return nil
+		}
+		for _, m := range r.proposals {
+			no[m] = r.blocked
+		}
+	}
+	if len(t.active) == 1 {
+		return no
+	}
+	for n, am := range t.active[:min(len(t.active), maxTriedAlone)] {
+		ex.letOnly(t, am)
+		m := t.proposed[am]
+		if no[m] = ex.decideLinked(t, t.active[n:n+1])[0].blocked; no[m] != nil {
+			continue
+		}
+		for _, later := range t.active[n+1:] {
+			no[t.proposed[later]] = &disrupt.BlockedNode{Reason: disrupt.OthersFirst}
+		}
+		break
+	}
+	return no
+}
+
+// letOnly lets one of the uncertain moves go and has the others stay.
+func (ex *executor) letOnly(t *uncertainMoves, only *activeMove) {
+	clear(ex.otherPodsHosts)
+	for _, m := range t.active {
+		for i := range m.nodes {
+			if name := m.nodes[i].Node.Name; m == only {
+				ex.removedNodes[name] = true
+			} else {
+				delete(ex.removedNodes, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package execute
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+)
+
+// activeMove is a move that is under way or about to begin, as the snapshot shows it.
+type activeMove struct {
+	id     string
+	reason command.Reason
+	// nodes are those of its nodes that are there and not on their way out; leaving are those that are, as far as they
+	// are known.
+	nodes, leaving []disrupt.Candidate
+	// fencedAt is when the first of them was fenced; zero for a move that has not begun.
+	fencedAt time.Time
+	// changePending says that something is being done to one of its nodes; unfenced are those whose fence did not go
+	// up.
+	changePending bool
+	unfenced      []int
+	// waiting says that the nodes may not go now and will again, presumably.
+	waiting bool
+	// budgetReserved says that the node of a move that has not begun was taken from its budget.
+	budgetReserved bool
+	// isStatic moves are of a pool with a fixed number of nodes.
+	isStatic bool
+	// placesOnly moves are of a node that goes already; only places are made for its pods.
+	placesOnly bool
+	// giveUpReason is why the move is given up, if it is; restAfter says that it would fail again if it were tried at
+	// once.
+	giveUpReason disrupt.BlockReason
+	restAfter    bool
+	// expectedPods are pods that have been sent to its nodes and are not there; destinations are where they and its
+	// pods go.
+	expectedPods []*cluster.Pod
+	destinations []destination
+}
+
+// hasNotBegun reports whether the move has not begun.
+func (am *activeMove) hasNotBegun() bool { return am.fencedAt.IsZero() }
+
+func (am *activeMove) claims() []string {
+	out := make([]string, len(am.nodes))
+	for i := range am.nodes {
+		out[i] = am.nodes[i].Claim.Name
+	}
+	return out
+}
+
+// giveUp notes why the move does not go on; the first reason stands.
+func (am *activeMove) giveUp(reason disrupt.BlockReason, rest bool) {
+	if am.giveUpReason == "" {
+		am.giveUpReason, am.restAfter = reason, rest
+	}
+}
+
+// describe describes the move for people.
+func (am *activeMove) describe() disrupt.Move {
+	m := disrupt.Move{ID: am.id, Reason: am.reason, Claims: am.claims()}
+	for i := range am.nodes {
+		m.Before += am.nodes[i].Price
+		m.Evicted += am.nodes[i].Evicted
+		m.Cost += am.nodes[i].Cost
+	}
+	return m
+}
+
+// compareMoves puts the oldest first, and those that have not begun last.
+func compareMoves(a, b *activeMove) int {
+	if a.hasNotBegun() != b.hasNotBegun() {
+		if b.hasNotBegun() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.fencedAt.Compare(b.fencedAt), strings.Compare(a.id, b.id))
+}
+
+// gatherActive finds the moves that are under way. One that touches what the planner has failed on is left to
+// ReopenQuarantined.
+func (ex *executor) gatherActive() {
+	byID, still := make(map[string]*activeMove), disrupt.QuarantinedMoves(ex.s)
+	for _, c := range ex.s.Claims {
+		if c.Move == "" || c.Expected || disrupt.LeavesInterrupted(c) || still[c.Move] {
+			continue
+		}
+		m := byID[c.Move]
+		if m == nil {
+			m = &activeMove{id: c.Move, reason: disrupt.MoveReason(c.Move)}
+			byID[c.Move] = m
+			ex.moves = append(ex.moves, m)
+		}
+		ex.addClaim(m, c)
+	}
+	ex.moves = slices.DeleteFunc(ex.moves, func(m *activeMove) bool { return len(m.nodes) == 0 })
+	slices.SortFunc(ex.moves, compareMoves)
+	ex.fencePending = disrupt.AnyMoveBeginning(ex.s)
+}
+
+// addClaim adds a claim to its move.
+func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
+	s, n := ex.s, ex.s.NodeOf(c.Name)
+	switch {
+	case n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero():
+		ex.noteLeaving(m, c, n)
+		return
+	case s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()]:
+		ex.noteLeaving(m, c, n)
+		ex.removedNodes[n.Name] = true
+		return
+	case s.InFlight[command.Unfence{Node: n.Name}.Key()]:
+		m.changePending = true // it comes back
+		return
+	}
+	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
+		// it was to come back, which did not work out at once
+		ex.excluded = append(ex.excluded, excludedNode{m, disrupt.Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)},
+			disrupt.BeingDisrupted, true})
+		return
+	}
+	fenced := disrupt.HasFence(n) && c.Is(cluster.DisruptionReason)
+	_, failed := s.Retry[command.Fence{Node: n.Name}.Key()]
+	switch {
+	case s.InFlight[command.Fence{Node: n.Name}.Key()]:
+		m.changePending = true
+	case fenced:
+	case failed:
+		m.unfenced = append(m.unfenced, len(m.nodes))
+	default:
+		m.giveUp(disrupt.BeingDisrupted, true) // the fence was put up in part only, or somebody takes it down again and again
+	}
+	since := c.Condition(cluster.DisruptionReason).Since
+	if since.IsZero() {
+		since = s.Now
+	}
+	m.fencedAt = cluster.Earlier(m.fencedAt, since)
+	p := s.Pool(c.Pool)
+	if p != nil && p.Static {
+		m.isStatic = true
+	}
+	m.nodes = append(m.nodes, disrupt.Candidate{Claim: c, Node: n, Pool: p})
+}
+
+// noteLeaving remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
+func (ex *executor) noteLeaving(m *activeMove, c *cluster.Claim, n *cluster.Node) {
+	if p := ex.s.Pool(c.Pool); p != nil {
+		price, _ := ex.replacementPrice(c)
+		m.leaving = append(m.leaving, disrupt.Candidate{Claim: c, Node: n, Pool: p, Price: price})
+	}
+}

@@ -1,0 +1,228 @@
+package execute
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// linkedMoves are moves that share new nodes: what they save can only be told together.
+type linkedMoves struct {
+	moves []*activeMove
+	// bins are the numbers of the nodes that would have to be made; replacements are those that were.
+	bins         []int
+	replacements []*cluster.Claim
+}
+
+// proceedSaving is about the moves that save money.
+func (ex *executor) proceedSaving() {
+	var list []*activeMove
+	for _, m := range ex.moves {
+		if m.giveUpReason == "" && disrupt.SavesMoney(m.reason) {
+			list = append(list, m)
+		}
+	}
+	for _, l := range ex.linkMoves(list) {
+		ex.proceedLinked(l)
+	}
+}
+
+func (ex *executor) proceedLinked(l *linkedMoves) {
+	farthest, hindered := atReadyNode, false
+	for _, m := range l.moves {
+		hindered = ex.isHeldUp(m) || hindered
+		farthest = max(farthest, m.farthest())
+	}
+	switch {
+	case farthest == nowhere: // without those that stay the rest looks different
+		ex.shrinkLinked(l, ex.nodesToKeep(l, nowhere), disrupt.PodsStranded)
+		ex.mayWaitAll(l)
+	case hindered:
+		ex.mayWaitAll(l)
+	case farthest == atComingNode || farthest == atReadyNode && slices.ContainsFunc(l.moves, ex.lacksReplacement):
+		if ex.mayWaitAll(l) {
+			ex.recheckSaving(l)
+		}
+	case farthest == atNewNode:
+		ex.requestReplacements(l)
+	default:
+		ex.deleteLinked(l)
+	}
+}
+
+// recheckSaving gives linked moves up that waits for what would not pay any more if it were there.
+func (ex *executor) recheckSaving(l *linkedMoves) {
+	t, known := ex.balanceOf(l, nodesOf(l))
+	if reason := t.shortfall(ex.set, 0); known && reason != "" {
+		l.giveUp(reason)
+	}
+}
+
+// mayWaitAll reports whether linked moves may go on waiting.
+func (ex *executor) mayWaitAll(l *linkedMoves) bool {
+	ok := true
+	for _, m := range l.moves {
+		ok = ex.mayWait(m) && ok
+	}
+	return ok
+}
+
+// requestReplacements asks for the new nodes of linked moves if it pays. If it does not, the nodes stay whose pods have
+// no place without them, and the others go on.
+//
+// Where replacements have been made already those are paid for, and more are only made in place of nodes that would
+// have to stay otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give
+// up what was bought for.
+func (ex *executor) requestReplacements(l *linkedMoves) {
+	if !ex.mayWaitAll(l) {
+		return
+	}
+	bins := make([]schedule.Bin, len(l.bins))
+	for i, n := range l.bins {
+		bins[i] = ex.savingPlacement.Bins[n]
+	}
+	part, held := nodesOf(l), ex.nodesToKeep(l, atNewNode)
+	if len(l.replacements) > 0 {
+		part = candidatesOf(held)
+	}
+	if freeRiders, reason := ex.freeRidersOf(l, part, bins); len(freeRiders) > 0 && len(freeRiders) < len(part) {
+		ex.shrinkLinked(l, freeRiders, reason)
+		return
+	}
+	a, no := saving.AppraiseCheapestZones(ex.set, part, bins)
+	whole, known := ex.fullBalance(l, nodesOf(l))
+	switch {
+	case no != nil:
+		ex.shrinkLinked(l, held, no.Reason)
+	case !known:
+		l.giveUp(disrupt.PriceUnknown)
+	case whole.shortfall(ex.set, a.MaxAfter) != "":
+		ex.shrinkLinked(l, held, whole.shortfall(ex.set, a.MaxAfter))
+	case len(leavingOf(l)) == 0 && ex.isUnbalanced(whole.removed, whole.saving()-a.After):
+		ex.shrinkLinked(l, held, disrupt.NotBalanced)
+	default:
+		for i, n := range l.bins {
+			m := mainMoveOf(l.moves, n)
+			ex.Replacements = append(ex.Replacements, disrupt.ReplacementRequest{Bin: a.Bins[i], Replaces: m.id,
+				Reason: m.reason, LinkedWith: l.moves[0].id})
+		}
+	}
+}
+
+// mainMoveOf is the move that has the most pods in a new node.
+func mainMoveOf(moves []*activeMove, bin int) *activeMove {
+	best, most := moves[0], 0
+	for _, m := range moves {
+		n := 0
+		for i := range m.destinations {
+			if m.destinations[i].distance == atNewNode && m.destinations[i].bin == bin {
+				n++
+			}
+		}
+		if n > most {
+			best, most = m, n
+		}
+	}
+	return best
+}
+
+// nodesOf are the nodes of linked moves.
+func nodesOf(l *linkedMoves) []disrupt.Candidate {
+	var out []disrupt.Candidate
+	for _, m := range l.moves {
+		out = append(out, m.nodes...)
+	}
+	return out
+}
+
+// deleteLinked has the nodes of linked moves go: all that their pods need is up. It is asked once more whether it pays,
+// since prices change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
+func (ex *executor) deleteLinked(l *linkedMoves) {
+	t, known := ex.balanceOf(l, nodesOf(l))
+	switch reason := t.shortfall(ex.set, 0); {
+	case !known:
+		l.giveUp(disrupt.PriceUnknown)
+	case reason != "":
+		l.giveUp(reason)
+	case len(l.replacements)+len(leavingOf(l)) == 0 && ex.isUnbalanced(t.removed, t.saving()):
+		l.giveUp(disrupt.NotBalanced)
+	default:
+		ex.departures = append(ex.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.saving())})
+	}
+}
+
+// giveUp gives all moves of the linked moves up.
+func (l *linkedMoves) giveUp(reason disrupt.BlockReason) {
+	for _, m := range l.moves {
+		m.giveUp(reason, true)
+	}
+}
+
+// linkMoves puts moves together that share new nodes, in the order of the first of each.
+func (ex *executor) linkMoves(list []*activeMove) []*linkedMoves {
+	byID := make(map[string]int, len(list))
+	for i, m := range list {
+		byID[m.id] = i
+	}
+	joined := disrupt.NewComponents(len(list))
+	first, made := make(map[int]int), make([][]*cluster.Claim, len(list))
+	for i, m := range list {
+		for _, dest := range m.destinations {
+			if dest.distance == atNewNode {
+				if j, known := first[dest.bin]; known {
+					joined.Join(i, j)
+				} else {
+					first[dest.bin] = i
+				}
+			}
+			if c := ex.destinationClaim(dest); c != nil && ex.isChargedToMove(c) {
+				if j, known := byID[c.Replaces]; known {
+					joined.Join(i, j)
+				}
+			}
+		}
+	}
+	for _, c := range ex.s.Claims { // what was made and is not used is paid for all the same
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && ex.isChargedToMove(c) {
+			made[i] = append(made[i], c)
+		}
+	}
+	return linkByUse(list, made, joined)
+}
+
+func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *disrupt.Components) []*linkedMoves {
+	var out []*linkedMoves
+	at := make(map[int]*linkedMoves)
+	for i, m := range list {
+		root := joined.Root(i)
+		l := at[root]
+		if l == nil {
+			l = &linkedMoves{}
+			at[root] = l
+			out = append(out, l)
+		}
+		l.moves = append(l.moves, m)
+		l.replacements = append(l.replacements, made[i]...)
+		for _, dest := range m.destinations {
+			if dest.distance == atNewNode && !slices.Contains(l.bins, dest.bin) {
+				l.bins = append(l.bins, dest.bin)
+			}
+		}
+	}
+	for _, l := range out {
+		slices.Sort(l.bins)
+	}
+	return out
+}
+
+// destinationClaim is the claim of the host that a pod goes to, or nil.
+func (ex *executor) destinationClaim(dest destination) *cluster.Claim {
+	if c := ex.s.ClaimOf(dest.host); c != nil {
+		return c
+	}
+	return ex.s.Claim(dest.host)
+}

@@ -1,0 +1,49 @@
+package execute
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/schedule"
+)
+
+// StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted:
+// only fences are put up, which can be taken down again. Where the pods that are counted go is not known yet, so that
+// everything else waits; but where pods come and go all the time, whoever waits for a budget would hardly ever find a
+// moment otherwise.
+func StartRequired(s *cluster.Snapshot, set disrupt.Settings, o Input) disrupt.Result {
+	if !anyRequired(s, o) { // there are rushes in which every pass counts
+		return disrupt.Result{}
+	}
+	counted := s.Pending()
+	o.Proposal, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
+	for i, pod := range counted {
+		o.Placement.Unplaced[i].Pod = pod
+	}
+	x := newExecutor(s, set, o)
+	x.gatherActive()
+	x.revalidate()
+	x.fitBudgets()
+	under := len(x.moves)
+	x.beginRequired()
+	if len(x.moves) > under {
+		x.verify()
+	}
+	for _, m := range x.moves[under:] {
+		if m.isStatic || m.farthest() != nowhere {
+			x.fence(m)
+		}
+	}
+	return disrupt.Result{Commands: x.Commands, Begun: x.Begun, WakeAt: x.WakeAt, PlanSoon: x.PlanSoon}
+}
+
+// anyRequired reports whether there may be nodes that have to go whatever it costs.
+func anyRequired(s *cluster.Snapshot, o Input) bool {
+	return o.Repair.Enabled || slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool {
+		return p.Overrides.SoftExpiry > 0
+	}) ||
+		slices.ContainsFunc(s.Claims, func(c *cluster.Claim) bool {
+			return c.Is(cluster.Drifted) && c.Move == "" && c.Deleting.IsZero()
+		})
+}
