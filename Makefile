@@ -49,7 +49,7 @@ test-aws: ## judge the AWS provider by the conformance suite: on a simulator, an
 
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/disrupt ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
+	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/disrupt/... ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
 
 .PHONY: soak
 soak: ## play seeds of the simulation until it is told to stop, and keep count (FROM=1 for the first seed, TALLY=file for the count)
@@ -87,7 +87,7 @@ mutants: ## plant small faults and list those that no test notices (ARGS='-only 
 
 .PHONY: properties
 properties: ## try on 5,000 generated clusters that consolidation comes to rest (CLUSTERS=20000 for more)
-	go test ./internal/disrupt -run TestConsolidationComesToRest -timeout 120m -v -clusters $(or $(CLUSTERS),5000)
+	go test ./internal/disrupt/search -run TestConsolidationComesToRest -timeout 120m -v -clusters $(or $(CLUSTERS),5000)
 	go test ./internal/plan -run TestUnruledClusterComesToRest -timeout 120m -v -unruled 1000
 
 .PHONY: lint

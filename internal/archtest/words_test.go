@@ -15,22 +15,32 @@ import (
 
 // core are the packages in which a word has one meaning, by the last part of their paths: a reader goes from one to the
 // other.
-func core() map[string]string {
-	apart := []string{"internal/webhook", "internal/translate", "internal/validate", "internal/version", "internal/lease",
-		"internal/provisioner", "internal/convert", "internal/logging", "internal/tolerant", "operator"}
-	out := map[string]string{"aws": "cloudprovider/aws"}
-	for dir := range floors() {
-		if !slices.Contains(apart, dir) {
-			out[path.Base(dir)] = dir
+func core(t *testing.T) map[string]string {
+	apart := []string{"internal/webhook", "internal/translate", "internal/validate", "internal/version",
+		"internal/lease", "internal/provisioner", "internal/convert", "internal/logging", "internal/tolerant",
+		"operator"}
+	out := map[string]string{}
+	for _, p := range packages(t) {
+		name := rel(p.ImportPath)
+		family, _, known := familyOf(name)
+		if known && !slices.Contains(apart, family) || isOfAWS(name) {
+			out[path.Base(name)] = name
 		}
 	}
 	return out
 }
 
+// isOfAWS reports whether a package is the provider of EC2 or one of the parts that its root was taken apart into.
+func isOfAWS(name string) bool {
+	parent, part := path.Split(name)
+	return name == "cloudprovider/aws" || parent == "cloudprovider/aws/" &&
+		slices.Contains([]string{"launch", "ownership", "template", "ratelimit", "offer"}, part)
+}
+
 // A type that is not exported and has the name of another one elsewhere is a word with two meanings.
 func TestNoTypeNameStandsTwice(t *testing.T) {
 	types := make(map[string][]string) // by package
-	for _, dir := range core() {
+	for _, dir := range core(t) {
 		eachDeclaration(t, dir, func(d ast.Decl) {
 			if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.TYPE {
 				for _, spec := range d.Specs {
@@ -102,6 +112,7 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 
 func glossaryProblems(t *testing.T, text string) (rows int, problems []string) {
 	t.Helper()
+	dirs := core(t)
 	seen, declared := make(map[string]bool), make(map[string]map[string]bool)
 	span := regexp.MustCompile("`([^`]+)`")
 	for line := range strings.Lines(text) {
@@ -121,7 +132,7 @@ func glossaryProblems(t *testing.T, text string) (rows int, problems []string) {
 		}
 		for _, place := range places {
 			pkg, name, _ := strings.Cut(place[1], ".")
-			dir, isCore := core()[pkg]
+			dir, isCore := dirs[pkg]
 			if isCore && declared[dir] == nil {
 				declared[dir] = declaredIn(t, dir)
 			}

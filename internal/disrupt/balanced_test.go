@@ -15,7 +15,8 @@ func TestBalance(t *testing.T) {
 	free := &cluster.Pool{Name: "c", Policy: cluster.WhenEmptyOrUnderutilized}
 	totals := disrupt.PoolTotals{"a": {Price: 100, Cost: 200}, "b": {Price: 10, Cost: 1000}, "c": {Price: 1, Cost: 1}}
 	of := func(p *cluster.Pool, price, cost float64) disrupt.Candidate {
-		return disrupt.Candidate{Claim: &cluster.Claim{Name: "c-" + p.Name}, Node: &cluster.Node{Name: "n-" + p.Name}, Pool: p,
+		return disrupt.Candidate{Claim: &cluster.Claim{Name: "c-" + p.Name}, Node: &cluster.Node{Name: "n-" + p.Name},
+			Pool:  p,
 			Price: price, Cost: cost}
 	}
 	cases := []struct {
@@ -85,8 +86,9 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 	}
 	a, b := &cluster.Pool{Name: "a", Policy: cluster.Balanced}, &cluster.Pool{Name: "b", Policy: cluster.Balanced}
 	goes := func(p *cluster.Pool, price, cost float64) disrupt.Candidate {
-		return disrupt.Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{Name: p.Name}, Pool: p, Price: price,
-			Cost: cost}
+		return disrupt.Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{Name: p.Name}, Pool: p,
+			Price: price,
+			Cost:  cost}
 	}
 	totals := disrupt.PoolTotals{"a": whole, "b": whole}
 	if blocked := totals.Approves(disrupt.Settings{}, []disrupt.Candidate{goes(a, 4, 2)}, 1); blocked != nil {
@@ -97,11 +99,13 @@ func TestWhenAMoveIsBalanced(t *testing.T) {
 		t.Errorf("one that is not: %+v", blocked)
 	}
 	// The saving is split by price: 3 of 4 parts are a's.
-	if blocked := totals.Approves(disrupt.Settings{}, []disrupt.Candidate{goes(b, 1, 2), goes(a, 3, 2)}, 2); blocked == nil ||
+	if blocked := totals.Approves(disrupt.Settings{}, []disrupt.Candidate{goes(b, 1, 2), goes(a, 3, 2)},
+		2); blocked == nil ||
 		blocked.Claim != "b" || blocked.Saving != 0.5 {
 		t.Errorf("one of two pools: %+v, want b's no", blocked)
 	}
-	if blocked := totals.Approves(disrupt.Settings{}, []disrupt.Candidate{goes(b, 1, 9), goes(a, 1, 9)}, 2); blocked == nil ||
+	if blocked := totals.Approves(disrupt.Settings{}, []disrupt.Candidate{goes(b, 1, 9), goes(a, 1, 9)},
+		2); blocked == nil ||
 		blocked.Claim != "a" {
 		t.Errorf("both pools: %+v, want the first by name", blocked)
 	}

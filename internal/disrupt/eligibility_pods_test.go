@@ -33,8 +33,9 @@ func TestPodsThatNobodyOwns(t *testing.T) {
 		h.Web.Owner = ""
 		c.change(h.Web)
 		_, blocked := disrupt.NewEligibility(h.S.Seal(), h.Set).MayDisrupt(h.Claim, c.reason)
-		if c.why == "" && blocked != nil || c.why != "" && (blocked == nil || *blocked != disrupt.BlockedNode{Claim: "c",
-			Node: "n", Pod: "shop/web", Reason: c.why}) {
+		if c.why == "" && blocked != nil || c.why != "" &&
+			(blocked == nil || *blocked != disrupt.BlockedNode{Claim: "c",
+				Node: "n", Pod: "shop/web", Reason: c.why}) {
 			t.Errorf("%s: %+v, want %q", c.name, blocked, c.why)
 		}
 	}
@@ -54,10 +55,16 @@ func TestPodsOfACandidate(t *testing.T) {
 		{"one leaves already", func(h *disrupttest.House) { h.Db.Deleting = h.S.Now }, []string{"web"}, 1},
 		{"one is nobody's", func(h *disrupttest.House) { h.Db.Owner = "" }, []string{"web"}, 2},
 		{"one does not want to", func(h *disrupttest.House) { h.Db.DoNotDisrupt = true }, []string{"web"}, 2},
-		{"one stays through the drain", func(h *disrupttest.House) { h.Db.StaysThroughDrain = true }, []string{"db", "web"}, 1},
+		{"one stays through the drain", func(h *disrupttest.House) {
+			h.Db.StaysThroughDrain = true
+		}, []string{"db", "web"}, 1},
 		{"a budget lets it go", func(h *disrupttest.House) { h.Guard("g", "db", 1) }, []string{"db", "web"}, 2},
-		{"a budget does not let it go now", func(h *disrupttest.House) { h.Guard("g", "db", 0) }, []string{"db", "web"}, 2},
-		{"a budget never lets it go", func(h *disrupttest.House) { h.Guard("g", "db", 0).DesiredHealthy = 3 }, []string{"web"}, 2},
+		{"a budget does not let it go now", func(h *disrupttest.House) {
+			h.Guard("g", "db", 0)
+		}, []string{"db", "web"}, 2},
+		{"a budget never lets it go", func(h *disrupttest.House) {
+			h.Guard("g", "db", 0).DesiredHealthy = 3
+		}, []string{"web"}, 2},
 		{"a budget never lets it go, and it stays through the drain", func(h *disrupttest.House) {
 			h.Guard("g", "db", 0).DesiredHealthy = 3
 			h.Db.StaysThroughDrain = true
@@ -99,9 +106,13 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 		change func(h *disrupttest.House, b *cluster.WorkloadTries)
 		want   disrupt.BlockedNode // Why empty: it may go
 	}{
-		{"it is one of several", u, func(_ *disrupttest.House, b *cluster.WorkloadTries) { b.Retained = "" }, disrupt.BlockedNode{}},
-		{"it shows what is wrong", u, func(*disrupttest.House, *cluster.WorkloadTries) {}, disrupt.BlockedNode{Reason: disrupt.ShowsCause}},
-		{"it shows what is wrong, and has drifted", d, func(*disrupttest.House, *cluster.WorkloadTries) {}, disrupt.BlockedNode{}},
+		{"it is one of several", u, func(_ *disrupttest.House, b *cluster.WorkloadTries) {
+			b.Retained = ""
+		}, disrupt.BlockedNode{}},
+		{"it shows what is wrong", u, func(*disrupttest.House, *cluster.WorkloadTries) {},
+			disrupt.BlockedNode{Reason: disrupt.ShowsCause}},
+		{"it shows what is wrong, and has drifted", d, func(*disrupttest.House, *cluster.WorkloadTries) {},
+			disrupt.BlockedNode{}},
 		{"the next try is due, and there is room for it", u, func(h *disrupttest.House, b *cluster.WorkloadTries) {
 			b.NextTry, h.Pool.Limits = h.S.Now, cluster.Limits{HasNodes: true, Nodes: 2}
 		}, disrupt.BlockedNode{Reason: disrupt.ShowsCause}},
@@ -111,7 +122,8 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 		{"the next try is due, and there is no room for it", u, func(h *disrupttest.House, b *cluster.WorkloadTries) {
 			b.NextTry, h.Pool.Limits = h.S.Now, cluster.Limits{HasNodes: true, Nodes: 1}
 		}, disrupt.BlockedNode{}},
-		{"the next try is not due, and there is no room for it", u, func(h *disrupttest.House, b *cluster.WorkloadTries) {
+		{"the next try is not due, and there is no room for it", u, func(h *disrupttest.House,
+			b *cluster.WorkloadTries) {
 			h.Pool.Limits = cluster.Limits{HasNodes: true, Nodes: 1}
 		}, disrupt.BlockedNode{Reason: disrupt.ShowsCause}},
 		{"the limits can't be read", u, func(h *disrupttest.House, b *cluster.WorkloadTries) {
@@ -124,7 +136,8 @@ func TestNodesThatPodsCannotUse(t *testing.T) {
 			b.Retained = ""
 			up(h, 10*time.Second)
 		}, disrupt.BlockedNode{Reason: disrupt.TooSoon, Until: at(20 * time.Second)}},
-		{"it has come up just now and is closed, and has drifted", d, func(h *disrupttest.House, b *cluster.WorkloadTries) {
+		{"it has come up just now and is closed, and has drifted", d, func(h *disrupttest.House,
+			b *cluster.WorkloadTries) {
 			b.Retained = ""
 			up(h, 10*time.Second)
 		}, disrupt.BlockedNode{}},

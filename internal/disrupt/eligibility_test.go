@@ -27,7 +27,9 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"nothing", u, func(h *disrupttest.House) {}, stay{}},
 		{"made by hand", d, func(h *disrupttest.House) { h.Claim.Pool = "" }, stay{Reason: disrupt.NotManaged}},
 		{"pool gone", u, func(h *disrupttest.House) { h.Claim.Pool = "other" }, stay{Reason: disrupt.PoolUnknown}},
-		{"pool being deleted", d, func(h *disrupttest.House) { h.Pool.Deleting = true }, stay{Reason: disrupt.PoolUnknown}},
+		{"pool being deleted", d, func(h *disrupttest.House) {
+			h.Pool.Deleting = true
+		}, stay{Reason: disrupt.PoolUnknown}},
 		{"pool that can't be read", d, func(h *disrupttest.House) {
 			h.Pool.Problems = []cluster.Problem{{}}
 		}, stay{Reason: disrupt.PoolUnknown}},
@@ -40,22 +42,36 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"not initialized", u, func(h *disrupttest.House) {
 			h.Claim.Conditions = h.Claim.Conditions[:2]
 		}, stay{Reason: disrupt.NotInitialized}},
-		{"not initialized and sick", unhealthy, func(h *disrupttest.House) { h.Claim.Conditions = h.Claim.Conditions[:2] }, stay{}},
+		{"not initialized and sick", unhealthy, func(h *disrupttest.House) {
+			h.Claim.Conditions = h.Claim.Conditions[:2]
+		}, stay{}},
 		{"not joined and sick", unhealthy, func(h *disrupttest.House) {
 			h.Claim.Conditions = h.Claim.Conditions[:1]
 		}, stay{Reason: disrupt.NotInitialized}},
 		{"its machine is being ended", d, func(h *disrupttest.House) {
 			h.Say(cluster.InstanceTerminating, "")
 		}, stay{Reason: disrupt.BeingDisrupted}},
-		{"deleting", u, func(h *disrupttest.House) { h.Claim.Deleting = h.S.Now }, stay{Reason: disrupt.BeingDisrupted}},
-		{"node deleting", d, func(h *disrupttest.House) { h.Node.Deleting = h.S.Now }, stay{Reason: disrupt.BeingDisrupted}},
+		{"deleting", u, func(h *disrupttest.House) {
+			h.Claim.Deleting = h.S.Now
+		}, stay{Reason: disrupt.BeingDisrupted}},
+		{"node deleting", d, func(h *disrupttest.House) {
+			h.Node.Deleting = h.S.Now
+		}, stay{Reason: disrupt.BeingDisrupted}},
 		{"fenced", u, func(h *disrupttest.House) { disrupttest.Taint(h.S, 0) }, stay{Reason: disrupt.BeingDisrupted}},
 		{"in a move", u, func(h *disrupttest.House) { h.Claim.Move = "m" }, stay{Reason: disrupt.BeingDisrupted}},
-		{"being fenced", d, func(h *disrupttest.House) { h.S.InFlight["fence/n"] = true }, stay{Reason: disrupt.BeingDisrupted}},
-		{"kept by its node", u, func(h *disrupttest.House) { h.Node.DoNotDisrupt = true }, stay{Reason: disrupt.NodeDoNotDisrupt}},
-		{"kept by its claim", d, func(h *disrupttest.House) { h.Claim.DoNotDisrupt = true }, stay{Reason: disrupt.NodeDoNotDisrupt}},
+		{"being fenced", d, func(h *disrupttest.House) {
+			h.S.InFlight["fence/n"] = true
+		}, stay{Reason: disrupt.BeingDisrupted}},
+		{"kept by its node", u, func(h *disrupttest.House) {
+			h.Node.DoNotDisrupt = true
+		}, stay{Reason: disrupt.NodeDoNotDisrupt}},
+		{"kept by its claim", d, func(h *disrupttest.House) {
+			h.Claim.DoNotDisrupt = true
+		}, stay{Reason: disrupt.NodeDoNotDisrupt}},
 		{"kept, but sick", unhealthy, func(h *disrupttest.House) { h.Claim.DoNotDisrupt = true }, stay{}},
-		{"not to be repaired", unhealthy, func(h *disrupttest.House) { h.Node.DoNotRepair = true }, stay{Reason: disrupt.NodeDoNotDisrupt}},
+		{"not to be repaired", unhealthy, func(h *disrupttest.House) {
+			h.Node.DoNotRepair = true
+		}, stay{Reason: disrupt.NodeDoNotDisrupt}},
 		{"its claim is not to be repaired", unhealthy, func(h *disrupttest.House) {
 			h.Claim.DoNotRepair = true
 		}, stay{Reason: disrupt.NodeDoNotDisrupt}},
@@ -66,15 +82,23 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"nobody sells it there", u, func(h *disrupttest.House) {
 			h.Claim.Labels = disrupttest.LabelsFor("large", "z", disrupt.OnDemand)
 		}, stay{Reason: disrupt.PriceUnknown}},
-		{"nobody sells it, drift", d, func(h *disrupttest.House) { h.Claim.Labels = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand) }, stay{}},
+		{"nobody sells it, drift", d, func(h *disrupttest.House) {
+			h.Claim.Labels = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand)
+		}, stay{}},
 		{"only its node says what it is", u, func(h *disrupttest.House) {
 			h.Node.Labels, h.Claim.Labels = h.Claim.Labels, nil
 		}, stay{}},
 		{"no catalog", u, func(h *disrupttest.House) { h.Pool.Catalog = nil }, stay{Reason: disrupt.PriceUnknown}},
-		{"only empty ones", u, func(h *disrupttest.House) { h.Pool.Policy = cluster.WhenEmpty }, stay{Reason: disrupt.PolicyForbids}},
+		{"only empty ones", u, func(h *disrupttest.House) {
+			h.Pool.Policy = cluster.WhenEmpty
+		}, stay{Reason: disrupt.PolicyForbids}},
 		{"only empty ones, drift", d, func(h *disrupttest.House) { h.Pool.Policy = cluster.WhenEmpty }, stay{}},
-		{"only empty ones, and it is", u, func(h *disrupttest.House) { h.Pool.Policy, h.S.Pods = cluster.WhenEmpty, nil }, stay{}},
-		{"never", u, func(h *disrupttest.House) { h.Pool.ConsolidateAfter.Never = true }, stay{Reason: disrupt.ConsolidationsOff}},
+		{"only empty ones, and it is", u, func(h *disrupttest.House) {
+			h.Pool.Policy, h.S.Pods = cluster.WhenEmpty, nil
+		}, stay{}},
+		{"never", u, func(h *disrupttest.House) {
+			h.Pool.ConsolidateAfter.Never = true
+		}, stay{Reason: disrupt.ConsolidationsOff}},
 		{"never, drift", d, func(h *disrupttest.House) { h.Pool.ConsolidateAfter.Never = true }, stay{}},
 		{"too soon", u, func(h *disrupttest.House) {
 			h.Pool.ConsolidateAfter.For = 90 * time.Minute
@@ -98,14 +122,18 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"pods came behind the fence", command.Empty, func(h *disrupttest.House) {
 			h.Claim.SavingRestUntil = at(time.Minute)
 		}, stay{Reason: disrupt.MoveFailedLately, Until: at(time.Minute)}},
-		{"pods came behind the fence, drift", d, func(h *disrupttest.House) { h.Claim.SavingRestUntil = at(time.Minute) }, stay{}},
+		{"pods came behind the fence, drift", d, func(h *disrupttest.House) {
+			h.Claim.SavingRestUntil = at(time.Minute)
+		}, stay{}},
 		{"given up lately", u, func(h *disrupttest.House) {
 			h.Claim.RestUntil = at(time.Minute)
 		}, stay{Reason: disrupt.MoveFailedLately, Until: at(time.Minute)}},
 		{"given up lately, drift", d, func(h *disrupttest.House) {
 			h.Claim.RestUntil = at(time.Minute)
 		}, stay{Reason: disrupt.MoveFailedLately, Until: at(time.Minute)}},
-		{"tried just now", u, func(h *disrupttest.House) { h.Tried(2, 1) }, stay{Reason: disrupt.TooSoon, Until: at(2 * time.Minute)}},
+		{"tried just now", u, func(h *disrupttest.House) {
+			h.Tried(2, 1)
+		}, stay{Reason: disrupt.TooSoon, Until: at(2 * time.Minute)}},
 		{"tried, and pods have just come", u, func(h *disrupttest.House) {
 			h.Tried(2, 1)
 			for i := range h.Claim.Conditions {
@@ -118,13 +146,21 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"tried, and pods have run", u, func(h *disrupttest.House) { h.Tried(2, 0) }, stay{}},
 		{"made after another was taken early", u, func(h *disrupttest.House) { h.Tried(1, 0); h.TakenEarly(0) },
 			stay{Reason: disrupt.TooSoon, Until: at(2 * time.Minute)}},
-		{"made after another was taken early, drift", d, func(h *disrupttest.House) { h.Tried(1, 0); h.TakenEarly(0) }, stay{}},
-		{"made before another was taken early", u, func(h *disrupttest.House) { h.Tried(1, 0); h.TakenEarly(time.Second) }, stay{}},
+		{"made after another was taken early, drift", d, func(h *disrupttest.House) {
+			h.Tried(1, 0)
+			h.TakenEarly(0)
+		}, stay{}},
+		{"made before another was taken early", u, func(h *disrupttest.House) {
+			h.Tried(1, 0)
+			h.TakenEarly(time.Second)
+		}, stay{}},
 		{"chosen by kube-scheduler", u, func(h *disrupttest.House) {
 			h.Waiting("x").Unschedulable = false
 			h.S.Pods[2].Nominated = "n"
 		}, stay{Reason: disrupt.PodsExpected}},
-		{"nominated by us", d, func(h *disrupttest.House) { h.Waiting("x").Nominated = "n" }, stay{Reason: disrupt.PodsExpected}},
+		{"nominated by us", d, func(h *disrupttest.House) {
+			h.Waiting("x").Nominated = "n"
+		}, stay{Reason: disrupt.PodsExpected}},
 		{"a free seat", u, func(h *disrupttest.House) {
 			h.Waiting("x")
 			h.Claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
@@ -153,7 +189,9 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.Waiting("x")
 			h.Set.Nomination = 125 * time.Minute
 		}, stay{}},
-		{"a seat nobody wants", u, func(h *disrupttest.House) { h.Claim.Seats = []cluster.Seat{{Class: "x", Count: 1}} }, stay{}},
+		{"a seat nobody wants", u, func(h *disrupttest.House) {
+			h.Claim.Seats = []cluster.Seat{{Class: "x", Count: 1}}
+		}, stay{}},
 		{"replaces a node that is there", u, func(h *disrupttest.House) {
 			h.Claim.Replaces = "m"
 			h.S.Claims = append(h.S.Claims, &cluster.Claim{Name: "d", Pool: "default", Move: "m"})
@@ -176,8 +214,12 @@ func TestWhatKeepsANode(t *testing.T) {
 		{"a mirror pod says no", u, func(h *disrupttest.House) {
 			h.Web.DoNotDisrupt, h.Web.Mirror = true, true
 		}, stay{Reason: disrupt.PodDoNotDisrupt, Pod: "shop/web"}},
-		{"a leaving pod says no", u, func(h *disrupttest.House) { h.Web.DoNotDisrupt, h.Web.Deleting = true, h.S.Now }, stay{}},
-		{"a finished pod says no", u, func(h *disrupttest.House) { h.Web.DoNotDisrupt, h.Web.Finished = true, true }, stay{}},
+		{"a leaving pod says no", u, func(h *disrupttest.House) {
+			h.Web.DoNotDisrupt, h.Web.Deleting = true, h.S.Now
+		}, stay{}},
+		{"a finished pod says no", u, func(h *disrupttest.House) {
+			h.Web.DoNotDisrupt, h.Web.Finished = true, true
+		}, stay{}},
 		{"a pod says no to drift", d, func(h *disrupttest.House) {
 			h.Web.DoNotDisrupt = true
 		}, stay{Reason: disrupt.PodDoNotDisrupt, Pod: "shop/web"}},
@@ -206,9 +248,18 @@ func TestWhatKeepsANode(t *testing.T) {
 			h.Guard("g", "db", 0)
 			h.Db.Daemon = true
 		}, stay{Reason: disrupt.PDBBlocks, Pod: "shop/db", PDB: "shop/g"}},
-		{"a budget of a mirror pod", u, func(h *disrupttest.House) { h.Guard("g", "db", 0); h.Db.Mirror = true }, stay{}},
-		{"a budget of who stays", u, func(h *disrupttest.House) { h.Guard("g", "db", 0); h.Db.StaysThroughDrain = true }, stay{}},
-		{"a budget of who has not begun", u, func(h *disrupttest.House) { h.Guard("g", "db", 0); h.Db.Phase = "Pending" }, stay{}},
+		{"a budget of a mirror pod", u, func(h *disrupttest.House) {
+			h.Guard("g", "db", 0)
+			h.Db.Mirror = true
+		}, stay{}},
+		{"a budget of who stays", u, func(h *disrupttest.House) {
+			h.Guard("g", "db", 0)
+			h.Db.StaysThroughDrain = true
+		}, stay{}},
+		{"a budget of who has not begun", u, func(h *disrupttest.House) {
+			h.Guard("g", "db", 0)
+			h.Db.Phase = "Pending"
+		}, stay{}},
 		{"a budget does not mind the unhealthy", u, func(h *disrupttest.House) {
 			h.Guard("g", "db", 0).AllowsUnhealthy = true
 			h.Db.Ready = false
@@ -261,9 +312,10 @@ func TestWhatKeepsANode(t *testing.T) {
 		if got == nil || *got != c.want {
 			t.Errorf("%s for %s: %+v, want %+v", c.name, c.reason, got, c.want)
 		}
-		if all, blocked, wake := disrupt.Candidates(s, h.Set, c.reason); slices.ContainsFunc(all, func(x disrupt.Candidate) bool {
-			return x.Claim == h.Claim
-		}) ||
+		if all, blocked, wake := disrupt.Candidates(s, h.Set, c.reason); slices.ContainsFunc(all,
+			func(x disrupt.Candidate) bool {
+				return x.Claim == h.Claim
+			}) ||
 			c.want.Reason != disrupt.NotManaged && !slices.Contains(blocked, c.want) || !c.want.Until.IsZero() &&
 			!wake.Equal(c.want.Until) {
 			t.Errorf("%s for %s: %d candidates, stays %+v, wake at %s", c.name, c.reason, len(all), blocked, wake)
@@ -278,7 +330,8 @@ func TestWhatIsAskedAgain(t *testing.T) {
 	disrupttest.Mark(h.S, 0, command.Underutilized)
 	h.Claim.Move, h.Claim.RestUntil, h.Claim.LastPodEvent = "m", h.S.Now.Add(time.Hour), h.S.Now
 	h.Pool.ConsolidateAfter.For, h.Set.EvictionsPerHour, h.S.EvictedToSave["deploy"] = time.Hour, 1, 9
-	if _, blocked := disrupt.NewEligibility(h.S.Seal(), h.Set).MayStillDisrupt(h.Claim, command.Underutilized); blocked != nil {
+	if _, blocked := disrupt.NewEligibility(h.S.Seal(), h.Set).MayStillDisrupt(h.Claim,
+		command.Underutilized); blocked != nil {
 		t.Errorf("a fenced node: %+v, want it to go", *blocked)
 	}
 	for want, change := range map[disrupt.BlockReason]func(){
@@ -349,14 +402,16 @@ func TestGuardsAreAllAsked(t *testing.T) {
 // What a candidate holds is what will happen to its pods.
 func TestWhatMoves(t *testing.T) {
 	h := disrupttest.NewHouse()
-	loose, daemon, blocked, gone := disrupttest.Tenant("loose", ""), disrupttest.Tenant("daemon", "set"), disrupttest.Tenant("stays", "deploy"),
+	loose, daemon, blocked, gone := disrupttest.Tenant("loose", ""), disrupttest.Tenant("daemon", "set"),
+		disrupttest.Tenant("stays", "deploy"),
 		disrupttest.Tenant("gone", "deploy")
 	daemon.Daemon, blocked.StaysThroughDrain, gone.Deleting = true, true, h.S.Now
 	h.Db.EvictionCost, h.Web.EvictionCost, blocked.EvictionCost = -3, 2.5, 0.25
 	h.S.Pods = []*cluster.Pod{daemon, h.Db, gone, loose, blocked, h.Web}
 	eligibility := disrupt.NewEligibility(h.S.Seal(), h.Set)
 	for _, reason := range []command.Reason{command.Underutilized, command.Empty} {
-		if _, blocked := eligibility.MayDisrupt(h.Claim, reason); blocked == nil || blocked.Reason != disrupt.PodUnowned ||
+		if _, blocked := eligibility.MayDisrupt(h.Claim, reason); blocked == nil ||
+			blocked.Reason != disrupt.PodUnowned ||
 			blocked.Pod != loose.ID() {
 			t.Errorf("%s: nobody makes loose again, and the node does not stay for it: %+v", reason, blocked)
 		}

@@ -28,7 +28,8 @@ func TestMoveIDsTellTheirReason(t *testing.T) {
 
 // A claim is told from others even before it has a UID.
 func TestIdentities(t *testing.T) {
-	if a, b := disrupt.ClaimIdentity(&cluster.Claim{Name: "a"}), disrupt.ClaimIdentity(&cluster.Claim{Name: "b"}); a == "" || a == b {
+	if a, b := disrupt.ClaimIdentity(&cluster.Claim{Name: "a"}),
+		disrupt.ClaimIdentity(&cluster.Claim{Name: "b"}); a == "" || a == b {
 		t.Errorf("%q and %q", a, b)
 	}
 }

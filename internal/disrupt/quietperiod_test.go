@@ -20,7 +20,9 @@ func TestWhichNodesAreSpare(t *testing.T) {
 	}{
 		{"empty for an hour", func(f *disrupttest.Fleet) {}, true},
 		{"its pool wants that long", func(f *disrupttest.Fleet) { f.Pool.ConsolidateAfter.For = time.Hour }, true},
-		{"its pool wants longer", func(f *disrupttest.Fleet) { f.Pool.ConsolidateAfter.For = time.Hour + time.Second }, false},
+		{"its pool wants longer", func(f *disrupttest.Fleet) {
+			f.Pool.ConsolidateAfter.For = time.Hour + time.Second
+		}, false},
 		{"its pool never consolidates", func(f *disrupttest.Fleet) { f.Pool.ConsolidateAfter.Never = true }, false},
 		{"its pool waits longer for empty nodes", func(f *disrupttest.Fleet) {
 			f.Pool.Overrides.QuietPeriods = map[string]cluster.NillableDuration{string(

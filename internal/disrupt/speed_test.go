@@ -12,7 +12,8 @@ func BenchmarkCandidates(b *testing.B) {
 	s := disrupttest.City(10_000)
 	b.ResetTimer()
 	for range b.N {
-		if got, _, _ := disrupt.Candidates(s, disrupt.Settings{EvictionsPerHour: 2}, command.Underutilized); len(got) != 10_000 {
+		if got, _, _ := disrupt.Candidates(s, disrupt.Settings{EvictionsPerHour: 2},
+			command.Underutilized); len(got) != 10_000 {
 			b.Fatalf("%d candidates", len(got))
 		}
 	}

@@ -123,7 +123,8 @@ func (f *Fleet) Say(claim, kind, reason string, since time.Time) {
 // Found is a search's proposal to take a node away whose pods go where it says.
 func (f *Fleet) Found(node, to string) *disrupt.Move {
 	c := f.Claim(node)
-	m := disrupt.Move{ID: disrupt.MoveID(command.Underutilized, []string{disrupt.ClaimIdentity(c)}), Reason: command.Underutilized,
+	m := disrupt.Move{ID: disrupt.MoveID(command.Underutilized, []string{disrupt.ClaimIdentity(c)}),
+		Reason: command.Underutilized,
 		Claims: []string{node}, Before: c.Price}
 	for _, p := range f.S.Pods {
 		if p.Node == node {

@@ -22,7 +22,8 @@ func Shop() *cluster.Catalog {
 		for _, zone := range []string{"a", "b"} {
 			price := float64(int(1) << i)
 			offers = append(offers, Offering(i, name, zone, disrupt.OnDemand, price))
-			offers = append(offers, Offering(i, name, zone, disrupt.Spot, price*map[string]float64{"a": 0.3, "b": 0.4}[zone]))
+			offers = append(offers, Offering(i, name, zone, disrupt.Spot, price*map[string]float64{"a": 0.3,
+				"b": 0.4}[zone]))
 		}
 	}
 	return cluster.NewCatalog(types, offers)
@@ -65,7 +66,8 @@ func BinOf(p *cluster.Pool, terms []string, types ...string) schedule.Bin {
 
 // Goer is a candidate on which so many pods run.
 func Goer(p *cluster.Pool, kind, terms string, price float64, evicted int) disrupt.Candidate {
-	return disrupt.Candidate{Claim: &cluster.Claim{Name: "c-" + kind, Pool: p.Name}, Node: &cluster.Node{Name: "n-" + kind},
+	return disrupt.Candidate{Claim: &cluster.Claim{Name: "c-" + kind, Pool: p.Name},
+		Node: &cluster.Node{Name: "n-" + kind},
 		Pool: p, Type: kind, CapacityType: terms,
 		Price: price, Evicted: evicted, Cost: 1 + float64(evicted)}
 }
@@ -78,7 +80,8 @@ func City(n int) *cluster.Snapshot {
 		EvictedToSave: map[string]int{}}
 	pool := &cluster.Pool{Name: "default", Policy: cluster.Balanced, Catalog: Shop(),
 		Budgets: []cluster.Budget{{Nodes: 10, Percent: true, Active: true}}}
-	pool.Template.Requirements = require.Set{}.With(cluster.CapacityTypeLabel, require.Only(disrupt.OnDemand, disrupt.Spot)).
+	pool.Template.Requirements = require.Set{}.With(cluster.CapacityTypeLabel, require.Only(disrupt.OnDemand,
+		disrupt.Spot)).
 		With(cluster.ZoneLabel, require.Only("a", "b"))
 	s.Pools = []*cluster.Pool{pool}
 	type kind struct {

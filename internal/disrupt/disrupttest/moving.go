@@ -26,6 +26,11 @@ func MovingFleet(line string, search func(*cluster.Snapshot, disrupt.Settings) d
 
 // Moving does what some words say of a move.
 func (f *Fleet) Moving(who, verb, what string, search func(*cluster.Snapshot, disrupt.Settings) disrupt.Proposal) bool {
+	return f.movingNode(who, verb, what) || f.movingWorld(who, verb, what, search)
+}
+
+// movingNode does what words say of nodes and their moves.
+func (f *Fleet) movingNode(who, verb, what string) bool {
 	names := strings.Split(who, "+")
 	length, _ := time.ParseDuration(what)
 	switch verb {
@@ -58,12 +63,26 @@ func (f *Fleet) Moving(who, verb, what string, search func(*cluster.Snapshot, di
 		f.Pool.Overrides.SoftExpiry = time.Hour
 	case "fences", "opens", "deletes":
 		f.S.InFlight[map[string]string{"fences": "fence/", "opens": "unfence/", "deletes": "delete/"}[verb]+who] = true
-	case "failed": // a command, and is tried again in a while
-		f.S.Retry[what+"/"+who] = cluster.Retry{Attempts: 1, NotBefore: f.Now.Add(time.Minute)}
-	case "open":
-		f.Host(who).Taints = nil
 	case "costs":
 		f.Claim(who).Price, _ = strconv.ParseFloat(what, 64)
+	case "unsold": // nobody sells what it is any more
+		f.Claim(who).Price, f.Claim(who).Labels = 0, f.Claim(who).Labels.With(cluster.InstanceTypeLabel, "unsold")
+	case "aged":
+		f.Claim(who).Created = f.Now.Add(-length)
+	case "open":
+		f.Host(who).Taints = nil
+	default:
+		return false
+	}
+	return true
+}
+
+// movingWorld does what words say of all else.
+func (f *Fleet) movingWorld(who, verb, what string,
+	search func(*cluster.Snapshot, disrupt.Settings) disrupt.Proposal) bool {
+	switch verb {
+	case "failed": // a command, and is tried again in a while
+		f.S.Retry[what+"/"+who] = cluster.Retry{Attempts: 1, NotBefore: f.Now.Add(time.Minute)}
 	case "found": // by a search
 		p := search(f.S.Seal(), f.Set)
 		f.O.Proposal = &p
@@ -78,10 +97,6 @@ func (f *Fleet) Moving(who, verb, what string, search func(*cluster.Snapshot, di
 			}
 			p.Class = classes[p.Class.Key]
 		}
-	case "unsold": // nobody sells what it is any more
-		f.Claim(who).Price, f.Claim(who).Labels = 0, f.Claim(who).Labels.With(cluster.InstanceTypeLabel, "unsold")
-	case "aged":
-		f.Claim(who).Created = f.Now.Add(-length)
 	case "guard":
 		allowed, _ := strconv.Atoi(what)
 		f.Guard(allowed, 1, 3)

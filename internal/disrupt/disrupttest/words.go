@@ -175,7 +175,8 @@ func (f *Fleet) MakePod(p *cluster.Pod, key, value string) {
 	case "need":
 		class.Terms = []require.Set{require.Set{}.With(cluster.PoolLabel, require.Only(value))}
 	case "reserved":
-		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel, require.Only(disrupt.CapacityReserved))}
+		class.Terms = []require.Set{require.Set{}.With(cluster.CapacityTypeLabel,
+			require.Only(disrupt.CapacityReserved))}
 	case "spread":
 		// over the zones; with a number over at least so many, with a letter among the pods of that revision only
 		if n, err := strconv.Atoi(value); err == nil {

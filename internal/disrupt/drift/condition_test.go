@@ -49,7 +49,9 @@ func TestDrift(t *testing.T) {
 			h.Pool.Template.Requirements = require.Set{}.With("team", require.Only("red"))
 			h.S.Nodes = nil
 		}, RequirementsDrifted},
-		{"no hash", func(h *disrupttest.House) { h.Pool.Hash, h.Claim.HashVersion, h.Pool.HashVersion = "2", "v3", "v3" }, ""},
+		{"no hash", func(h *disrupttest.House) {
+			h.Pool.Hash, h.Claim.HashVersion, h.Pool.HashVersion = "2", "v3", "v3"
+		}, ""},
 		{"other types are asked for", func(h *disrupttest.House) {
 			h.Pool.Template.Requirements = require.Set{}.With(cluster.InstanceTypeLabel, require.Only("small"))
 		}, RequirementsDrifted},
@@ -84,10 +86,12 @@ func TestDrift(t *testing.T) {
 			h.Claim.Labels = disrupttest.LabelsFor("large", "a", disrupt.CapacityReserved)
 		}, ""},
 		{"its type is not sold, but it is new", func(h *disrupttest.House) {
-			h.Claim.Labels, h.Claim.Created = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand), h.S.Now.Add(-59*time.Minute)
+			h.Claim.Labels, h.Claim.Created = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand),
+				h.S.Now.Add(-59*time.Minute)
 		}, ""},
 		{"its type is not sold, and it is an hour old", func(h *disrupttest.House) {
-			h.Claim.Labels, h.Claim.Created = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand), h.S.Now.Add(-time.Hour)
+			h.Claim.Labels, h.Claim.Created = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand),
+				h.S.Now.Add(-time.Hour)
 		}, TypeNotFound},
 		{"what is sold is not known", func(h *disrupttest.House) {
 			h.Claim.Labels, h.Pool.Catalog = disrupttest.LabelsFor("tiny", "a", disrupt.OnDemand), nil
@@ -118,7 +122,9 @@ func TestWhatClaimsAreTold(t *testing.T) {
 		wake   time.Duration
 	}{
 		{"quiet", func(h *disrupttest.House) {}, yes, 0},
-		{"quiet, and says so", func(h *disrupttest.House) { h.Say(cluster.Consolidatable, cluster.Consolidatable) }, "", 0},
+		{"quiet, and says so", func(h *disrupttest.House) {
+			h.Say(cluster.Consolidatable, cluster.Consolidatable)
+		}, "", 0},
 		{"quiet since a moment", func(h *disrupttest.House) {
 			h.Pool.ConsolidateAfter.For = time.Hour - time.Second
 		}, "", 9 * time.Second},
@@ -217,7 +223,8 @@ func TestClaimsAreWrittenOnce(t *testing.T) {
 // reserved may have become on-demand.
 func TestWhatIsStillForSale(t *testing.T) {
 	catalog := cluster.NewCatalog([]cluster.Type{{Name: "large"}, {Name: "small"}}, []cluster.Offering{
-		disrupttest.Offering(0, "large", "a", disrupt.OnDemand, 4), disrupttest.Offering(1, "small", "b", disrupt.Spot, 1)})
+		disrupttest.Offering(0, "large", "a", disrupt.OnDemand, 4), disrupttest.Offering(1, "small", "b",
+			disrupt.Spot, 1)})
 	label := func(kind, zone, terms string) (out cluster.Labels) {
 		keys := []string{cluster.InstanceTypeLabel, cluster.ZoneLabel, cluster.CapacityTypeLabel}
 		for i, value := range []string{kind, zone, terms} {
@@ -231,11 +238,14 @@ func TestWhatIsStillForSale(t *testing.T) {
 		kind, zone, terms string
 		want              bool
 	}{
-		{"large", "a", disrupt.OnDemand, true}, {"large", "b", disrupt.OnDemand, false}, {"large", "a", disrupt.Spot, false},
-		{"large", "", disrupt.OnDemand, true}, {"large", "a", "", true}, {"large", "", "", true}, {"large", "b", "", false},
+		{"large", "a", disrupt.OnDemand, true}, {"large", "b", disrupt.OnDemand, false},
+		{"large", "a", disrupt.Spot, false},
+		{"large", "", disrupt.OnDemand, true}, {"large", "a", "", true}, {"large", "", "", true},
+		{"large", "b", "", false},
 		{"large", "a", disrupt.CapacityReserved, true}, {"large", "b", disrupt.CapacityReserved, false},
 		{"small", "b", disrupt.CapacityReserved, false},
-		{"large", "", disrupt.Spot, false}, {"small", "b", disrupt.Spot, true}, {"medium", "a", disrupt.OnDemand, false},
+		{"large", "", disrupt.Spot, false}, {"small", "b", disrupt.Spot, true},
+		{"medium", "a", disrupt.OnDemand, false},
 	} {
 		if got := inCatalog(catalog, &cluster.Claim{Labels: label(c.kind, c.zone, c.terms)}); got != c.want {
 			t.Errorf("%+v: %t", c, got)

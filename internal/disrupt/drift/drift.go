@@ -41,7 +41,8 @@ func TemplateHashes(s *cluster.Snapshot) []command.Command {
 // Drifted are the nodes that are no longer what their pool or class asks for and may go: as many of a pool as its
 // rollout lets begin, those first that carry nothing, then those that have drifted first. wake is when the answer may
 // change by itself. removed are nodes that go for other reasons.
-func Drifted(s *cluster.Snapshot, set disrupt.Settings, e *disrupt.Eligibility, removed map[string]bool, static bool) (due []disrupt.Due,
+func Drifted(s *cluster.Snapshot, set disrupt.Settings, e *disrupt.Eligibility, removed map[string]bool,
+	static bool) (due []disrupt.Due,
 	wake time.Time) {
 	var rollouts *Rollouts
 	for _, p := range s.Pools {
@@ -64,13 +65,15 @@ func Drifted(s *cluster.Snapshot, set disrupt.Settings, e *disrupt.Eligibility, 
 		for i := range p.Budgets {
 			wake = cluster.Earlier(wake, p.Budgets[i].ChangesAt)
 		}
-		due = append(due, disrupt.Due{Pool: p, Reason: command.Drifted, Candidates: candidates[:max(0, min(len(candidates), r.mayBegin))]})
+		due = append(due, disrupt.Due{Pool: p, Reason: command.Drifted,
+			Candidates: candidates[:max(0, min(len(candidates), r.mayBegin))]})
 	}
 	return due, wake
 }
 
 // driftedCandidates lists the pool's nodes that have drifted and may go, in the order in which they do.
-func driftedCandidates(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bool, p *cluster.Pool) (out []disrupt.Candidate,
+func driftedCandidates(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bool,
+	p *cluster.Pool) (out []disrupt.Candidate,
 	wake time.Time) {
 	for _, c := range s.ClaimsOf(p.Name) {
 		if !c.Is(cluster.Drifted) || Of(s, c) == "" {

@@ -30,7 +30,9 @@ func TestWhatIsStamped(t *testing.T) {
 			h.Claim.Hash = ""
 			h.Say(cluster.Drifted, PoolDrifted)
 		}, "c=2"},
-		{"a claim has one of another version", func(h *disrupttest.House) { h.Claim.Hash, h.Claim.HashVersion = "1", "v2" }, "c=2"},
+		{"a claim has one of another version", func(h *disrupttest.House) {
+			h.Claim.Hash, h.Claim.HashVersion = "1", "v2"
+		}, "c=2"},
 		{"a claim of another version that has drifted from the template", func(h *disrupttest.House) {
 			h.Claim.Hash, h.Claim.HashVersion = "1", "v2"
 			h.Say(cluster.Drifted, PoolDrifted)

@@ -32,7 +32,10 @@ func TestDriftOfPoolsIsToldApart(t *testing.T) {
 		{"the pool can't be read", func(f *disrupttest.Fleet) { f.Pool.Problems = []cluster.Problem{{}} }, false},
 		{"the class is not ready", func(f *disrupttest.Fleet) { f.Pool.NodeClass.Ready = false }, false},
 		{"the catalog is not known", func(f *disrupttest.Fleet) { f.Pool.Catalog = nil }, false},
-		{"nothing has drifted", func(f *disrupttest.Fleet) { c := f.Claim("n1"); c.Conditions = c.Conditions[:3] }, false},
+		{"nothing has drifted", func(f *disrupttest.Fleet) {
+			c := f.Claim("n1")
+			c.Conditions = c.Conditions[:3]
+		}, false},
 		{"what has drifted goes", func(f *disrupttest.Fleet) { f.Claim("n1").Deleting = f.Now }, false},
 		{"one is under way", func(f *disrupttest.Fleet) { f.Fenced(command.Drifted, "n2") }, false},
 		{"another move is under way", func(f *disrupttest.Fleet) { f.Fenced(command.Unhealthy, "n2") }, true},

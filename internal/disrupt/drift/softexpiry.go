@@ -30,7 +30,8 @@ func SoftExpiryTime(p *cluster.Pool, c *cluster.Claim) (at time.Time, soft bool)
 
 // Expiring are the nodes whose life ends soon and that may go, where pools ask for it. The hard end stays behind
 // it. wake is when the answer may change by itself. removed are nodes that go for other reasons.
-func Expiring(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bool) (due []disrupt.Due, wake time.Time) {
+func Expiring(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bool) (due []disrupt.Due,
+	wake time.Time) {
 	for _, p := range s.Pools {
 		if p.Overrides.SoftExpiry <= 0 || p.Deleting || p.Static {
 			continue

@@ -15,7 +15,8 @@ import (
 // what was begun before it.
 func (ec *emptinessCheck) isAbandonedReplacement(c *cluster.Claim, n *cluster.Node) bool {
 	switch {
-	case !disrupt.NeverUsed(c) || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) || ec.moves[c.Replaces]:
+	case !disrupt.NeverUsed(c) || c.Expected || !c.Deleting.IsZero() || c.Is(cluster.Initialized) ||
+		ec.moves[c.Replaces]:
 		return false
 	case ec.needed[cluster.HostName(c, n)] || c.DoNotDisrupt || ec.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()]:
 		return false

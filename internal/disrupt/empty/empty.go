@@ -14,8 +14,8 @@ import (
 type Demand struct{ Hosts, LimitedPools map[string]bool }
 
 // Remove removes nodes that carry no workload: a node that has been quiet for its pool's consolidateAfter is fenced,
-// and once a later snapshot shows it fenced and still empty its claim is deleted. A fenced node that is needed after all
-// is opened again.
+// and once a later snapshot shows it fenced and still empty its claim is deleted. A fenced node that is needed after
+// all is opened again.
 //
 // A new node that no pod has reached yet is kept for the nomination time even if no pod is to go there at this moment:
 // the pod it was made for may be between its old incarnation and its new one. A node that stays only to show why it is
@@ -113,7 +113,8 @@ func (ec *emptinessCheck) stateOf(c *cluster.Claim, n *cluster.Node) emptyState 
 		return mayNotGo
 	case disrupt.Fenced(c, n):
 		return goes
-	case disrupt.IsHalfUnfenced(c, n) && !(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
+	case disrupt.IsHalfUnfenced(c, n) &&
+		!(idle && c.Condition(cluster.DisruptionReason).Reason == string(command.Empty)):
 		return halfFenced
 	case !idle || disrupt.HasFence(n): // a fence that somebody else put up is theirs to take down
 		return stays
@@ -186,10 +187,12 @@ func (ec *emptinessCheck) reopen(c *cluster.Claim, n *cluster.Node, idle bool) {
 
 // addDryRun tells that a dry run keeps the node from going.
 func (ec *emptinessCheck) addDryRun(c *cluster.Claim, n *cluster.Node) {
-	m := disrupt.Move{ID: disrupt.MoveID(command.Empty, []string{disrupt.ClaimIdentity(c)}), Reason: command.Empty, Claims: []string{c.Name},
+	m := disrupt.Move{ID: disrupt.MoveID(command.Empty, []string{disrupt.ClaimIdentity(c)}), Reason: command.Empty,
+		Claims: []string{c.Name},
 		Before: c.Price}
 	ec.result.DryRuns = append(ec.result.DryRuns, m)
 	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved",
 		m.Before*disrupt.HoursPerMonth)
-	ec.result.Notes = append(ec.result.Notes, n.Note(string(disrupt.DryRun), text), c.Note(string(disrupt.DryRun), text))
+	ec.result.Notes = append(ec.result.Notes, n.Note(string(disrupt.DryRun), text),
+		c.Note(string(disrupt.DryRun), text))
 }

@@ -75,7 +75,9 @@ func TestAFenceOfNoMoveInAStaticPoolIsTakenDown(t *testing.T) {
 			disrupttest.Taint(s, 0)
 			disrupttest.Mark(s, 0, command.Drifted)
 		}, "unfence/n0 "},
-		"only the reason":          {func(s *cluster.Snapshot) { disrupttest.Mark(s, 0, command.Drifted) }, "unfence/n0 "},
+		"only the reason": {func(s *cluster.Snapshot) {
+			disrupttest.Mark(s, 0, command.Drifted)
+		}, "unfence/n0 "},
 		"a fence that is not ours": {func(s *cluster.Snapshot) { disrupttest.Taint(s, 0) }, ""},
 		"a fence that is being put up": {func(s *cluster.Snapshot) {
 			disrupttest.Mark(s, 0, command.Drifted)

@@ -40,7 +40,8 @@ func ReopenQuarantined(s *cluster.Snapshot, all bool) disrupt.Result {
 		if !known {
 			at = len(result.GivenUp)
 			moves[c.Move] = at
-			result.GivenUp = append(result.GivenUp, disrupt.GivenUp{ID: c.Move, Reason: reason, BlockReason: disrupt.PlannerFails})
+			result.GivenUp = append(result.GivenUp, disrupt.GivenUp{ID: c.Move, Reason: reason,
+				BlockReason: disrupt.PlannerFails})
 		}
 		result.GivenUp[at].Claims = append(result.GivenUp[at].Claims, c.Name)
 	}

@@ -59,7 +59,8 @@ func TestWhatIsWithdrawn(t *testing.T) {
 		f.Fenced(command.Drifted, "n1")
 		c.change(f)
 		part, all := ReopenQuarantined(f.S.Seal(), false), ReopenQuarantined(f.S, true)
-		if got, whenever := disrupttest.Outcome(&part), disrupttest.Outcome(&all); got != c.part || whenever != c.whenever {
+		if got, whenever := disrupttest.Outcome(&part), disrupttest.Outcome(&all); got != c.part ||
+			whenever != c.whenever {
 			t.Errorf("%s: %q, and if all fails %q; want %q and %q", c.name, got, whenever, c.part, c.whenever)
 		}
 	}

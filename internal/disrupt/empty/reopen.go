@@ -12,7 +12,8 @@ import (
 func reopenStatic(s *cluster.Snapshot, p *cluster.Pool, result *disrupt.Result) {
 	for _, c := range s.ClaimsOf(p.Name) {
 		n := s.NodeOf(c.Name)
-		if n == nil || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() || disrupt.HasCommandUnderWay(s, c, n) {
+		if n == nil || c.Move != "" || !c.Deleting.IsZero() || !n.Deleting.IsZero() ||
+			disrupt.HasCommandUnderWay(s, c, n) {
 			continue
 		}
 		if disrupt.Fenced(c, n) || disrupt.IsHalfUnfenced(c, n) {

@@ -64,7 +64,10 @@ func TestWhichEmptyNodesGo(t *testing.T) {
 		{"a dry run", func(f *disrupttest.Fleet) { f.Pool.Overrides.DryRun = true }, "would n1"},
 
 		{"fenced: it goes", ours, "delete/n1"},
-		{"fenced, and a pod has come", func(f *disrupttest.Fleet) { ours(f); f.Run("p", "n1", 1) }, "unfence/n1: , rests"},
+		{"fenced, and a pod has come", func(f *disrupttest.Fleet) {
+			ours(f)
+			f.Run("p", "n1", 1)
+		}, "unfence/n1: , rests"},
 		{"fenced, and the reason is written, but the fence is gone", func(f *disrupttest.Fleet) {
 			ours(f)
 			f.Host("n1").Taints = nil
@@ -177,7 +180,8 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 				f.Drifted("n2")
 				f.Claim("n3").Replaces, f.Claim("n3").Created = "drifted-y", f.Now.Add(-time.Minute)
 			}, "delete/new"},
-		{"in place of a drifted node, too late, and one came up before", "drifted-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
+		{"in place of a drifted node, too late, and one came up before", "drifted-x", func(f *disrupttest.Fleet,
+			c *cluster.Claim) {
 			c.Created = f.Now.Add(-late)
 			f.Drifted("n2")
 			f.Claim("n3").Replaces = "drifted-y"
@@ -219,7 +223,8 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 				other.Name, other.Pool, other.Created = "other", f.PoolOf("b").Name, f.Now
 				f.S.Claims = append(f.S.Claims, &other)
 			}, "delete/new"},
-		{"too late, and its node has joined", "drifted-x", joined(func(f *disrupttest.Fleet, n *cluster.Node) {}), "delete/new"},
+		{"too late, and its node has joined", "drifted-x", joined(func(f *disrupttest.Fleet, n *cluster.Node) {}),
+			"delete/new"},
 		{"too late, and its node is on its way out", "drifted-x", joined(func(f *disrupttest.Fleet, n *cluster.Node) {
 			n.Deleting = f.Now
 		}), ""},
@@ -232,16 +237,24 @@ func TestWhichReplacementsGoBeforeTheyAreUp(t *testing.T) {
 		{"its move goes on", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
 			f.Claim("n2").Move = c.Replaces
 		}, ""},
-		{"it is only expected", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) { c.Expected = true }, ""},
-		{"it is on its way out", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) { c.Deleting = f.Now }, ""},
+		{"it is only expected", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
+			c.Expected = true
+		}, ""},
+		{"it is on its way out", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
+			c.Deleting = f.Now
+		}, ""},
 		{"it is being deleted", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
 			f.S.InFlight["delete/new"] = true
 		}, ""},
-		{"people keep it", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) { c.DoNotDisrupt = true }, ""},
+		{"people keep it", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
+			c.DoNotDisrupt = true
+		}, ""},
 		{"the planner fails on it", "underutilized-x", func(f *disrupttest.Fleet, c *cluster.Claim) {
 			f.S.Quarantine.Claims = map[string]cluster.Failure{"new": {}}
 		}, ""},
-		{"it was not made for a move", "", func(f *disrupttest.Fleet, c *cluster.Claim) { c.Created = f.Now.Add(-late) }, ""},
+		{"it was not made for a move", "", func(f *disrupttest.Fleet, c *cluster.Claim) {
+			c.Created = f.Now.Add(-late)
+		}, ""},
 	}
 	for _, c := range cases {
 		f := disrupttest.NewFleet()

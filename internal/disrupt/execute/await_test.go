@@ -57,7 +57,9 @@ func TestHowLongAMoveWaits(t *testing.T) {
 	}{
 		{"the first try", 10*time.Minute - time.Second, func(*disrupttest.Fleet, *cluster.Claim) {}, "", ""},
 		{"the first try, the time is over", 10 * time.Minute, func(*disrupttest.Fleet, *cluster.Claim) {}, late, late},
-		{"it has rested", 10 * time.Minute, func(f *disrupttest.Fleet, _ *cluster.Claim) { rested(f, false, 0) }, "", ""},
+		{"it has rested", 10 * time.Minute, func(f *disrupttest.Fleet, _ *cluster.Claim) {
+			rested(f, false, 0)
+		}, "", ""},
 		{"it has rested from moves that save money", 10 * time.Minute, func(f *disrupttest.Fleet, _ *cluster.Claim) {
 			rested(f, true, 0)
 		}, late, ""},
@@ -79,7 +81,8 @@ func TestHowLongAMoveWaits(t *testing.T) {
 		{"it has rested, twice the time is over", 20 * time.Minute, func(f *disrupttest.Fleet, _ *cluster.Claim) {
 			rested(f, false, 0)
 		}, late, late},
-		{"it has rested, and the replacement is not launched", 10 * time.Minute, func(f *disrupttest.Fleet, made *cluster.Claim) {
+		{"it has rested, and the replacement is not launched", 10 * time.Minute, func(f *disrupttest.Fleet,
+			made *cluster.Claim) {
 			rested(f, false, 0)
 			unlaunched(made)
 		}, late, late},
@@ -148,7 +151,8 @@ func TestHowLongAMoveWaits(t *testing.T) {
 				rested(f, false, 0)
 				made.Created = made.Created.Add(-time.Minute)
 			}, late, late},
-		{"it has rested, and the replacement is being removed", 10 * time.Minute, func(f *disrupttest.Fleet, made *cluster.Claim) {
+		{"it has rested, and the replacement is being removed", 10 * time.Minute, func(f *disrupttest.Fleet,
+			made *cluster.Claim) {
 			rested(f, false, 0)
 			made.Deleting = f.Now
 		}, late, late},

@@ -21,7 +21,8 @@ func halfway() (*executor, *linkedMoves, *cluster.Claim) {
 	m := &activeMove{id: id, reason: command.Underutilized, fencedAt: s.Now.Add(-time.Minute)}
 	for i := range 2 {
 		s.Claims[i].Price, s.Claims[i].Move = 0.40, id
-		m.nodes = append(m.nodes, disrupt.Candidate{Claim: s.Claims[i], Node: s.Nodes[i], Pool: p, Price: 0.40, Evicted: 1})
+		m.nodes = append(m.nodes, disrupt.Candidate{Claim: s.Claims[i], Node: s.Nodes[i], Pool: p, Price: 0.40,
+			Evicted: 1})
 	}
 	made := s.Claims[2]
 	made.Price, made.Replaces, made.Created = 0.60, id, s.Now.Add(-time.Minute)
@@ -77,7 +78,8 @@ func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
 	s.Nodes[0].Labels = disrupttest.LabelsFor("small", "a", disrupt.Spot)
 	s.Claims[0].Deleting = s.Now
 	m := &activeMove{}
-	if newExecutor(s.Seal(), disrupt.Settings{}, Input{}).noteLeaving(m, s.Claims[0], s.Nodes[0]); len(m.leaving) != 1 ||
+	if newExecutor(s.Seal(), disrupt.Settings{}, Input{}).noteLeaving(m, s.Claims[0],
+		s.Nodes[0]); len(m.leaving) != 1 ||
 		m.leaving[0].Price != 0.3 {
 		t.Errorf("%+v, want one for 0.3", m.leaving)
 	}
@@ -102,7 +104,8 @@ func TestCommitAsksForTheLeastSaving(t *testing.T) {
 	for _, c := range []struct {
 		price float64
 		want  disrupt.BlockReason
-	}{{0.60, ""}, {0.76, ""}, {0.761, disrupt.SavesTooLittle}, {0.7999, disrupt.SavesTooLittle}, {0.80, disrupt.NothingCheaper},
+	}{{0.60, ""}, {0.76, ""}, {0.761, disrupt.SavesTooLittle}, {0.7999, disrupt.SavesTooLittle},
+		{0.80, disrupt.NothingCheaper},
 		{0.90, disrupt.NothingCheaper}} {
 		x, l, made := halfway()
 		made.Price = c.price

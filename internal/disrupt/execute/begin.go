@@ -121,7 +121,8 @@ func (ex *executor) beginDecided(list []linkedDecision, first int) {
 
 // skip tells that a move which was found is not begun.
 func (ex *executor) skip(m *disrupt.Move, reason disrupt.BlockReason) {
-	ex.NotBegun = append(ex.NotBegun, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims, BlockReason: reason})
+	ex.NotBegun = append(ex.NotBegun, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims,
+		BlockReason: reason})
 }
 
 // skipBlocked is pass with what a placement has come to.
@@ -163,7 +164,8 @@ func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 		return blocked
 	}
 	whole, known := ex.fullBalance(v.linkedMoves, candidates)
-	blocked = &disrupt.BlockedNode{Saving: a.Saving(), CertainSaving: a.Before - a.MaxAfter, NeededSaving: a.NeededSaving}
+	blocked = &disrupt.BlockedNode{Saving: a.Saving(), CertainSaving: a.Before - a.MaxAfter,
+		NeededSaving: a.NeededSaving}
 	switch {
 	case !known:
 		blocked.Reason = disrupt.PriceUnknown
@@ -184,7 +186,8 @@ func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 // recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the
 // pods of nodes that are on their way out or about to be: whoever took such a node away, too, would leave them with
 // nowhere to go.
-func (ex *executor) recheckNodes(m *disrupt.Move, promised map[string]bool) (candidates []disrupt.Candidate, reason disrupt.BlockReason) {
+func (ex *executor) recheckNodes(m *disrupt.Move, promised map[string]bool) (candidates []disrupt.Candidate,
+	reason disrupt.BlockReason) {
 	for _, name := range m.Claims {
 		c := ex.s.Claim(name)
 		if c == nil {

@@ -139,7 +139,8 @@ func (ex *executor) begin(list []disrupt.Due) {
 // queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it
 // is known that its pods have somewhere to go.
 func (ex *executor) queueRequired(c disrupt.Candidate, reason command.Reason) bool {
-	m := &activeMove{id: disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(c.Claim)}), reason: reason, nodes: []disrupt.Candidate{c},
+	m := &activeMove{id: disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(c.Claim)}), reason: reason,
+		nodes:    []disrupt.Candidate{c},
 		isStatic: c.Pool.Static}
 	if reason == command.Drifted {
 		m.id = drift.MoveID(c.Claim)

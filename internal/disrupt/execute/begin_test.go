@@ -24,8 +24,12 @@ func TestWhatBegins(t *testing.T) {
 		{"the claim is gone", func(f *disrupttest.Fleet) {
 			f.O.Proposal.Moves[0].Claims = []string{"n0"}
 		}, "pass n0: NotInitialized"},
-		{"it is about no node", func(f *disrupttest.Fleet) { f.O.Proposal.Moves[0].Claims = nil }, "pass : NotInitialized"},
-		{"people keep it", func(f *disrupttest.Fleet) { f.Host("n1").DoNotDisrupt = true }, "pass n1: NodeDoNotDisrupt"},
+		{"it is about no node", func(f *disrupttest.Fleet) {
+			f.O.Proposal.Moves[0].Claims = nil
+		}, "pass : NotInitialized"},
+		{"people keep it", func(f *disrupttest.Fleet) {
+			f.Host("n1").DoNotDisrupt = true
+		}, "pass n1: NodeDoNotDisrupt"},
 		{"the plan fences it for another reason", func(f *disrupttest.Fleet) {
 			f.O.Commands = []command.Command{command.Fence{Node: "n1"}}
 		}, "pass n1: BeingDisrupted"},
@@ -95,7 +99,8 @@ func TestWhatBegins(t *testing.T) {
 		}, "pass n1: NothingCheaper"},
 		{"nobody knows what a node costs that an earlier try has left", func(f *disrupttest.Fleet) {
 			c := f.Node("left", "small")
-			c.Replaces, c.Price, c.Labels = f.O.Proposal.Moves[0].ID, 0, disrupttest.LabelsFor("sold no more", "a", disrupt.OnDemand)
+			c.Replaces, c.Price, c.Labels = f.O.Proposal.Moves[0].ID, 0, disrupttest.LabelsFor("sold no more", "a",
+				disrupt.OnDemand)
 		}, "pass n1: PriceUnknown"},
 		{"the places are taken, and a new node saves less than half of what it did", func(f *disrupttest.Fleet) {
 			f.Run("new2", "n2", 4)
@@ -154,7 +159,9 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 		want   string
 	}{
 		{"it is", func(f *disrupttest.Fleet) {}, begins},
-		{"another place was found", func(f *disrupttest.Fleet) { f.O.Proposal.Moves[0].Assigned[0].Host = "n3" }, begins},
+		{"another place was found", func(f *disrupttest.Fleet) {
+			f.O.Proposal.Moves[0].Assigned[0].Host = "n3"
+		}, begins},
 		{"none was found", func(f *disrupttest.Fleet) { f.O.Proposal.Moves[0].Assigned = nil }, begins},
 		{"others have taken it", func(f *disrupttest.Fleet) { f.Run("new", "n2", 2) }, no},
 		{"one that waits is sent there", func(f *disrupttest.Fleet) {
@@ -195,7 +202,9 @@ func TestWhetherAFoundPlaceIsStillThere(t *testing.T) {
 			f.Fenced(command.Underutilized, "n4")
 			f.Host("n1").Cordoned = true
 		}, "delete/n4; " + no},
-		{"the node has lost its claim", func(f *disrupttest.Fleet) { f.S.Claims = append(f.S.Claims[:1], f.S.Claims[2:]...) }, no},
+		{"the node has lost its claim", func(f *disrupttest.Fleet) {
+			f.S.Claims = append(f.S.Claims[:1], f.S.Claims[2:]...)
+		}, no},
 		{"the node is somebody else's", func(f *disrupttest.Fleet) {
 			f.S.Claims, f.Host("n2").Ours = append(f.S.Claims[:1], f.S.Claims[2:]...), false
 		}, begins},
@@ -271,7 +280,9 @@ func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
 			old := *f.Pool
 			old.Generation, b.Pool = 7, &old
 		}, later},
-		{"the pool can't be used", func(f *disrupttest.Fleet, b *schedule.Bin) { f.Pool.NodeClass.Ready = false }, later},
+		{"the pool can't be used", func(f *disrupttest.Fleet, b *schedule.Bin) {
+			f.Pool.NodeClass.Ready = false
+		}, later},
 		{"the pool is on trial", func(f *disrupttest.Fleet, b *schedule.Bin) { f.Pool.Probing = true }, later},
 		{"the pool has limits", func(f *disrupttest.Fleet, b *schedule.Bin) {
 			f.Pool.Limits = cluster.Limits{HasNodes: true, Nodes: 9}

@@ -10,7 +10,8 @@ const maxTriedAlone = 8
 
 // TryBegin says of moves that were found why they may not begin, if removed nodes go by themselves; nothing if some of
 // them may.
-func TryBegin(s *cluster.Snapshot, set disrupt.Settings, removed map[string]bool, moves []disrupt.Move) map[*disrupt.Move]*disrupt.BlockedNode {
+func TryBegin(s *cluster.Snapshot, set disrupt.Settings, removed map[string]bool,
+	moves []disrupt.Move) map[*disrupt.Move]*disrupt.BlockedNode {
 	x := newExecutor(s, set, Input{Placement: placementOfPending(s)})
 	for name := range removed {
 		x.removedNodes[name] = true

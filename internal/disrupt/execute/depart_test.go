@@ -68,9 +68,10 @@ func TestNodesWaitForEachOther(t *testing.T) {
 			f.Drifted("n5")
 			f.Fenced(command.Drifted, "n5")
 		}, ""},
-		{"the place is free once n2 has gone, and it was found that its node could go", "b", func(f *disrupttest.Fleet) {
-			f.Found("n3", "n4")
-		}, "pass n3: PodsExpected"},
+		{"the place is free once n2 has gone, and it was found that its node could go", "b",
+			func(f *disrupttest.Fleet) {
+				f.Found("n3", "n4")
+			}, "pass n3: PodsExpected"},
 		{"a static pool replaces node by node", "b", func(f *disrupttest.Fleet) {
 			f.Pool.Static, f.Pool.Replicas, f.O.Static = true, 4, true
 			f.Replaced(f.Claim("n1").Move, "new", "large")

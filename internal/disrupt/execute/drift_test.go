@@ -69,7 +69,10 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 			f.Pool.Overrides.DryRun = true
 		}, "would n1; would n2", "nothing"},
 		{"the pool is being deleted", func(f *disrupttest.Fleet) { f.Pool.Deleting = true }, "", ""},
-		{"pods have nowhere to go", func(f *disrupttest.Fleet) { f.Pool.NodeClass.Ready = false; f.Run("new", "n3", 1) },
+		{"pods have nowhere to go", func(f *disrupttest.Fleet) {
+			f.Pool.NodeClass.Ready = false
+			f.Run("new", "n3", 1)
+		},
 			"unfence/n2: PodsStranded, rests; fence/n1; begin n1 $4; give up n2: PodsStranded",
 			"fence/n1; begin n1 $4"},
 		{"one is under way", func(f *disrupttest.Fleet) {
@@ -128,12 +131,20 @@ func TestWhetherAnythingIsDue(t *testing.T) {
 		change func(f *disrupttest.Fleet)
 		want   bool
 	}{
-		"nothing":                        {func(f *disrupttest.Fleet) {}, false},
-		"sick nodes are replaced":        {func(f *disrupttest.Fleet) { f.O.Repair.Enabled = true }, true},
-		"a pool has soft expiry":         {func(f *disrupttest.Fleet) { f.Pool.Overrides.SoftExpiry = time.Hour }, true},
-		"a node has drifted":             {func(f *disrupttest.Fleet) { f.Drifted("n1") }, true},
-		"a drifted node goes already":    {func(f *disrupttest.Fleet) { f.Drifted("n1"); f.Fenced(command.Drifted, "n1") }, false},
-		"a drifted node is being ended":  {func(f *disrupttest.Fleet) { f.Drifted("n1"); f.Claim("n1").Deleting = f.Now }, false},
+		"nothing":                 {func(f *disrupttest.Fleet) {}, false},
+		"sick nodes are replaced": {func(f *disrupttest.Fleet) { f.O.Repair.Enabled = true }, true},
+		"a pool has soft expiry": {func(f *disrupttest.Fleet) {
+			f.Pool.Overrides.SoftExpiry = time.Hour
+		}, true},
+		"a node has drifted": {func(f *disrupttest.Fleet) { f.Drifted("n1") }, true},
+		"a drifted node goes already": {func(f *disrupttest.Fleet) {
+			f.Drifted("n1")
+			f.Fenced(command.Drifted, "n1")
+		}, false},
+		"a drifted node is being ended": {func(f *disrupttest.Fleet) {
+			f.Drifted("n1")
+			f.Claim("n1").Deleting = f.Now
+		}, false},
 		"another node is in a move":      {func(f *disrupttest.Fleet) { f.Fenced(command.Underutilized, "n1") }, false},
 		"another node is on its way out": {func(f *disrupttest.Fleet) { f.Claim("n1").Deleting = f.Now }, false},
 	} {

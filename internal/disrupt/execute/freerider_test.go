@@ -15,7 +15,8 @@ import (
 func TestWhoRidesAlongInAMoveOfTwins(t *testing.T) {
 	f := disrupttest.FleetOf("huge:2 small:2")
 	m := &activeMove{id: f.Fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
-	bins := []schedule.Bin{disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small"), disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small")}
+	bins := []schedule.Bin{disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small"), disrupttest.BinOf(f.Pool,
+		[]string{disrupt.OnDemand}, "small")}
 	for i := range 2 {
 		m.nodes = append(m.nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool,
 			Price: f.S.Claims[i].Price, Evicted: 1})

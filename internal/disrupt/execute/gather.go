@@ -133,7 +133,8 @@ func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
 	case failed:
 		m.unfenced = append(m.unfenced, len(m.nodes))
 	default:
-		m.giveUp(disrupt.BeingDisrupted, true) // the fence was put up in part only, or somebody takes it down again and again
+		// the fence was put up in part only, or somebody takes it down again and again
+		m.giveUp(disrupt.BeingDisrupted, true)
 	}
 	since := c.Condition(cluster.DisruptionReason).Since
 	if since.IsZero() {

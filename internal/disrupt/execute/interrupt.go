@@ -28,7 +28,8 @@ const defaultInterruptionDrain = 45 * time.Second
 // Like every move this one is written on the claims: a crash changes nothing. counting says that pods are still being
 // counted: where those go is not known yet, so that no place is safe from them and nodes only go when they have to. The
 // placement is where the pods of such nodes go.
-func Interrupt(s *cluster.Snapshot, set disrupt.Settings, o Input, counting bool) (disrupt.Result, *schedule.Placement, *Memo) {
+func Interrupt(s *cluster.Snapshot, set disrupt.Settings, o Input, counting bool) (disrupt.Result,
+	*schedule.Placement, *Memo) {
 	if !slices.ContainsFunc(s.Claims, (*cluster.Claim).IsInterrupted) {
 		return disrupt.Result{}, nil, nil
 	}
@@ -138,7 +139,8 @@ func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMo
 	}
 	ex.wake(at)
 	p := ex.s.Pool(c.Pool)
-	m := &activeMove{id: disrupt.MoveID(command.Interrupted, []string{disrupt.ClaimIdentity(c)}), reason: command.Interrupted,
+	m := &activeMove{id: disrupt.MoveID(command.Interrupted, []string{disrupt.ClaimIdentity(c)}),
+		reason:   command.Interrupted,
 		isStatic: p != nil && p.Static && ex.input.Static,
 		nodes:    []disrupt.Candidate{{Claim: c, Node: n, Pool: p}}}
 	if !has && !ex.mayGoNow(m) {
@@ -300,8 +302,9 @@ func (ex *executor) proceedInterrupted(counting bool) {
 // the node's place could not be had, or others have taken it.
 func (ex *executor) isStranded(m *activeMove, farthest distance) bool {
 	c := &m.nodes[0]
-	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() && !disrupt.HasCommandUnderWay(ex.s,
-		c.Claim, c.Node)
+	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() &&
+		!disrupt.HasCommandUnderWay(ex.s,
+			c.Claim, c.Node)
 }
 
 // farthestOf is how far the last place of an interrupted node's pods is; in a static pool it is another node that

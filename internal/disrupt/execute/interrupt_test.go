@@ -31,8 +31,15 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		{"there is no room", func(f *disrupttest.Fleet) { fenced(f); full(f) }, "want $1", "want $1", "want $1"},
 		{"there is no room, and it is not fenced yet", full, begins + "; want $1", begins + "; want $1", begins +
 			"; want $1"},
-		{"pods have nowhere to go", func(f *disrupttest.Fleet) { full(f); f.Pool.NodeClass.Ready = false }, begins, "", begins},
-		{"pods have nowhere to go any more", func(f *disrupttest.Fleet) { fenced(f); full(f); f.Pool.NodeClass.Ready = false }, "",
+		{"pods have nowhere to go", func(f *disrupttest.Fleet) {
+			full(f)
+			f.Pool.NodeClass.Ready = false
+		}, begins, "", begins},
+		{"pods have nowhere to go any more", func(f *disrupttest.Fleet) {
+			fenced(f)
+			full(f)
+			f.Pool.NodeClass.Ready = false
+		}, "",
 			"unfence/n1: PodsStranded, rests; give up n1: PodsStranded", ""},
 		{"pods have nowhere to go any more, and it is being opened", func(f *disrupttest.Fleet) {
 			fenced(f)
@@ -47,9 +54,15 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 		}, "want $1", "unfence/n1: PodsStranded, rests; give up n1: PodsStranded", "want $1"},
 		{"its pool is gone", func(f *disrupttest.Fleet) { f.Claim("n1").Pool = "gone" }, begins, "", begins},
 		{"a pod says no", func(f *disrupttest.Fleet) { f.Pod("p1").DoNotDisrupt = true }, begins, "", begins},
-		{"a pod says no after all", func(f *disrupttest.Fleet) { fenced(f); f.Pod("p1").DoNotDisrupt = true }, "delete/n1", "", ""},
+		{"a pod says no after all", func(f *disrupttest.Fleet) {
+			fenced(f)
+			f.Pod("p1").DoNotDisrupt = true
+		}, "delete/n1", "", ""},
 		{"it goes in another move", func(f *disrupttest.Fleet) { f.Fenced(command.Drifted, "n1") }, begins, "", begins},
-		{"the fence is gone", func(f *disrupttest.Fleet) { fenced(f); f.Host("n1").Taints = nil }, begins, begins, begins},
+		{"the fence is gone", func(f *disrupttest.Fleet) {
+			fenced(f)
+			f.Host("n1").Taints = nil
+		}, begins, begins, begins},
 		{"it is being opened", func(f *disrupttest.Fleet) { f.S.InFlight["unfence/n1"] = true }, "", "", ""},
 		{"it is being deleted", func(f *disrupttest.Fleet) { fenced(f); f.S.InFlight["delete/n1"] = true }, "", "", ""},
 		{"its node is on its way out", func(f *disrupttest.Fleet) { f.Host("n1").Deleting = f.Now }, "", "", ""},
@@ -97,7 +110,10 @@ func TestWhatBecomesOfAnInterruptedNode(t *testing.T) {
 			fenced(f)
 			disrupttest.NotUp(f.Replaced(f.Claim("n1").Move, "new", "small"))
 		}, "", "", ""},
-		{"a static pool: one is asked for", func(f *disrupttest.Fleet) { f.Static1(); fenced(f) }, "want $1", "want $1", "want $1"},
+		{"a static pool: one is asked for", func(f *disrupttest.Fleet) {
+			f.Static1()
+			fenced(f)
+		}, "want $1", "want $1", "want $1"},
 		{"a static pool without the gate: pods have room elsewhere", func(f *disrupttest.Fleet) {
 			f.Static1()
 			f.O.Static = false
@@ -189,7 +205,9 @@ func TestWhenAnInterruptedNodeHasToGo(t *testing.T) {
 		{"people want more time for it", func(f *disrupttest.Fleet, c *cluster.Claim) {
 			f.Set.InterruptionDrain = 10 * time.Minute
 		}, true, 10 * time.Minute},
-		{"it is of no use any more", func(f *disrupttest.Fleet, c *cluster.Claim) { c.Interruption.Force = true }, true, 0},
+		{"it is of no use any more", func(f *disrupttest.Fleet, c *cluster.Claim) {
+			c.Interruption.Force = true
+		}, true, 0},
 		{"its own grace is shorter", func(f *disrupttest.Fleet, c *cluster.Claim) {
 			f.Warned("n1", 45*time.Second)
 			c.HasTerminationGrace, c.TerminationGrace = true, 30*time.Second

@@ -85,12 +85,16 @@ func TestWhoIsGone(t *testing.T) {
 		{"interrupted", func(f *disrupttest.Fleet) {
 			f.Claim("n1").Interruption = cluster.Interruption{Kind: "spot", Force: true}
 		}, true},
-		{"advised", func(f *disrupttest.Fleet) { f.Claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"} }, false},
+		{"advised", func(f *disrupttest.Fleet) {
+			f.Claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"}
+		}, false},
 		{"advised, and in a move for that", func(f *disrupttest.Fleet) {
 			f.Claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"}
 			f.Fenced(command.Interrupted, "n1")
 		}, true},
-		{"fenced by the plan", func(f *disrupttest.Fleet) { f.O.Commands = []command.Command{command.Fence{Node: "n1"}} }, true},
+		{"fenced by the plan", func(f *disrupttest.Fleet) {
+			f.O.Commands = []command.Command{command.Fence{Node: "n1"}}
+		}, true},
 		{"the plan deletes a claim without a node", func(f *disrupttest.Fleet) {
 			f.O.Commands = []command.Command{command.DeleteClaim{Claim: "other"}}
 		}, false},

@@ -14,7 +14,8 @@ import (
 // plan that lets them go and this snapshot others may have taken it. departures are the names of the nodes that go;
 // whatever else commands take away is gone, too, what they fence takes no pods, and the pods that have no node yet are
 // where the placement has put them.
-func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *schedule.Placement, commands []command.Command,
+func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *schedule.Placement,
+	commands []command.Command,
 	departures map[string][]string) map[string]bool {
 	r := &roomRecheck{executor: &executor{s: s, set: set, removedNodes: make(map[string]bool)},
 		others: decidedPending(s, placed), departureNodes: departures,

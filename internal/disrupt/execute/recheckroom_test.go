@@ -58,7 +58,8 @@ func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 		x.removedNodes[gone] = true
 		m := &activeMove{id: "underutilized-a", nodes: []disrupt.Candidate{{Claim: s.Claims[0], Node: s.Nodes[0],
 			Pool: s.Pools[0]}}}
-		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []disrupt.Candidate{{Claim: s.Claims[1], Node: s.Nodes[1],
+		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []disrupt.Candidate{{Claim: s.Claims[1],
+			Node: s.Nodes[1],
 			Pool: s.Pools[0]}}}}
 		x.departures, x.memo = []departure{{moves: []*activeMove{m}}}, &Memo{}
 		x.departable()
@@ -96,7 +97,10 @@ func TestWhoLacksRoom(t *testing.T) {
 			full(f, "n3")
 			a.commands = append(a.commands, command.Fence{Claim: "n2", Node: "n2"})
 		}, "m1"},
-		{"the room is fenced already", func(f *disrupttest.Fleet, a *asked) { full(f, "n3"); disrupttest.Taint(f.S, 1) }, "m1"},
+		{"the room is fenced already", func(f *disrupttest.Fleet, a *asked) {
+			full(f, "n3")
+			disrupttest.Taint(f.S, 1)
+		}, "m1"},
 		{"the room goes, too", func(f *disrupttest.Fleet, a *asked) {
 			f.S.Pods = slices.Delete(f.S.Pods, 1, 2)
 			full(f, "n3")
@@ -106,11 +110,16 @@ func TestWhoLacksRoom(t *testing.T) {
 			full(f, "n2", "n3")
 			a.commands = append(a.commands, command.DeleteClaim{Claim: "n3", Node: "n3"})
 		}, "m1"},
-		{"there is room, and the claim has gone", func(f *disrupttest.Fleet, a *asked) { f.S.Claims = f.S.Claims[1:] }, ""},
+		{"there is room, and the claim has gone", func(f *disrupttest.Fleet, a *asked) {
+			f.S.Claims = f.S.Claims[1:]
+		}, ""},
 		{"a claim without a node goes", func(f *disrupttest.Fleet, a *asked) {
 			a.commands = append(a.commands, command.DeleteClaim{Claim: "other"})
 		}, ""},
-		{"the room is not up", func(f *disrupttest.Fleet, a *asked) { full(f, "n3"); disrupttest.NotUp(f.Claim("n2")) }, "m1"},
+		{"the room is not up", func(f *disrupttest.Fleet, a *asked) {
+			full(f, "n3")
+			disrupttest.NotUp(f.Claim("n2"))
+		}, "m1"},
 		{"the room is not there yet", func(f *disrupttest.Fleet, a *asked) {
 			full(f, "n2", "n3")
 			c := f.Node("n4", "large")
@@ -126,7 +135,9 @@ func TestWhoLacksRoom(t *testing.T) {
 			f.S.Pods = f.S.Pods[:len(f.S.Pods)-1]
 			a.placed = &schedule.Placement{Assigned: []schedule.Assignment{{Pod: gone, Host: "n2"}}}
 		}, ""},
-		{"room for one of two: the larger pod is placed first", func(f *disrupttest.Fleet, a *asked) { goes(a, "m2", "n2") }, "m1"},
+		{"room for one of two: the larger pod is placed first", func(f *disrupttest.Fleet, a *asked) {
+			goes(a, "m2", "n2")
+		}, "m1"},
 		{"room for one of two that go together", func(f *disrupttest.Fleet, a *asked) { goes(a, "m1", "n2") }, "m1"},
 		{"room for two", func(f *disrupttest.Fleet, a *asked) { goes(a, "m2", "n2"); f.Node("n4", "large") }, ""},
 		{"a pod that will not leave needs no room", func(f *disrupttest.Fleet, a *asked) {
@@ -138,7 +149,8 @@ func TestWhoLacksRoom(t *testing.T) {
 			f.Guard(0, 5, 5)
 			f.Claim("n1").Interruption = cluster.Interruption{Kind: "spot", Deadline: f.Now.Add(2e11)}
 		}, "m1"},
-		{"a pod that would not leave need not if the interruption is only advice", func(f *disrupttest.Fleet, a *asked) {
+		{"a pod that would not leave need not if the interruption is only advice", func(f *disrupttest.Fleet,
+			a *asked) {
 			full(f, "n2", "n3")
 			f.Guard(0, 5, 5)
 			f.Claim("n1").Interruption = cluster.Interruption{Kind: "rebalance"}

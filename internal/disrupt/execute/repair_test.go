@@ -24,7 +24,9 @@ func TestWhichSickNodesBegin(t *testing.T) {
 	}{
 		{"one", func(f *disrupttest.Fleet) {}, begins, ""},
 		{"the gate is off", func(f *disrupttest.Fleet) { f.O.Repair.Enabled = false }, "", ""},
-		{"it is tolerated for a moment more", func(f *disrupttest.Fleet) { f.Sicken(10*time.Minute-time.Second, "n1") }, "", ""},
+		{"it is tolerated for a moment more", func(f *disrupttest.Fleet) {
+			f.Sicken(10*time.Minute-time.Second, "n1")
+		}, "", ""},
 		{"another condition", func(f *disrupttest.Fleet) { f.Host("n1").Conditions[0].Type = "DiskPressure" }, "", ""},
 		{"another status", func(f *disrupttest.Fleet) { f.Host("n1").Conditions[0].Status = "Unknown" }, "", ""},
 		{"the policy that is due first counts", func(f *disrupttest.Fleet) {
@@ -40,19 +42,29 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"people keep the claim", func(f *disrupttest.Fleet) { f.Claim("n1").DoNotRepair = true }, "", ""},
 		{"the claim is on its way out", func(f *disrupttest.Fleet) { f.Claim("n1").Deleting = f.Now }, "", ""},
 		{"the node is on its way out", func(f *disrupttest.Fleet) { f.Host("n1").Deleting = f.Now }, "", ""},
-		{"the node has not joined", func(f *disrupttest.Fleet) { f.Claim("n1").Conditions = f.Claim("n1").Conditions[:1] }, "", ""},
-		{"its machine is being ended", func(f *disrupttest.Fleet) { f.Say("n1", cluster.InstanceTerminating, "", f.Now) }, "", ""},
+		{"the node has not joined", func(f *disrupttest.Fleet) {
+			f.Claim("n1").Conditions = f.Claim("n1").Conditions[:1]
+		}, "", ""},
+		{"its machine is being ended", func(f *disrupttest.Fleet) {
+			f.Say("n1", cluster.InstanceTerminating, "", f.Now)
+		}, "", ""},
 		{"the planner fails on it", func(f *disrupttest.Fleet) {
 			f.S.Quarantine.Claims = map[string]cluster.Failure{"n1": {}}
 		}, "", ""},
-		{"it goes in a move to save money", func(f *disrupttest.Fleet) { f.Fenced(command.Underutilized, "n1") }, "delete/n1", ""},
+		{"it goes in a move to save money", func(f *disrupttest.Fleet) {
+			f.Fenced(command.Underutilized, "n1")
+		}, "delete/n1", ""},
 		{"the plan takes it away otherwise", func(f *disrupttest.Fleet) {
 			f.O.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
 		}, "", ""},
-		{"a repair was given up lately", func(f *disrupttest.Fleet) { f.Claim("n1").RestUntil = f.Now.Add(time.Second) }, "", ""},
+		{"a repair was given up lately", func(f *disrupttest.Fleet) {
+			f.Claim("n1").RestUntil = f.Now.Add(time.Second)
+		}, "", ""},
 		{"a repair was given up long ago", func(f *disrupttest.Fleet) { f.Claim("n1").RestUntil = f.Now }, begins, ""},
 		{"the pool is being deleted", func(f *disrupttest.Fleet) { f.Pool.Deleting = true }, "", ""},
-		{"the pool only wants to be told", func(f *disrupttest.Fleet) { f.Pool.Overrides.DryRun = true }, "would n1", ""},
+		{"the pool only wants to be told", func(f *disrupttest.Fleet) {
+			f.Pool.Overrides.DryRun = true
+		}, "would n1", ""},
 		{"a static pool without the gate", func(f *disrupttest.Fleet) { f.Pool.Static = true }, "",
 			"n1: NodePool default is static and the feature gate StaticCapacity is off: nothing would take the " +
 				"node's place"},
@@ -116,7 +128,10 @@ func TestWhichSickNodesBegin(t *testing.T) {
 		{"two disruption budgets keep it", func(f *disrupttest.Fleet) { f.Guard(1, 1, 3); f.Guard(1, 1, 3) }, "",
 			"n1: pod shop/p1 may not be evicted now (SeveralPDBs), and nothing says after which time it may be: set " +
 				"terminationGracePeriod in NodePool default"},
-		{"a pod keeps it in vain", func(f *disrupttest.Fleet) { no(f); f.Claim("n1").HasTerminationGrace = true }, begins, ""},
+		{"a pod keeps it in vain", func(f *disrupttest.Fleet) {
+			no(f)
+			f.Claim("n1").HasTerminationGrace = true
+		}, begins, ""},
 		{"a pod keeps it in vain by the policy", func(f *disrupttest.Fleet) {
 			no(f)
 			f.O.Repair.Policies[0].HasGrace = true

@@ -48,7 +48,9 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 			begins(f, 30*time.Second)
 			f.S.InFlight["fence/n3"] = true
 		}, goes},
-		{"the pool is gone", func(f *disrupttest.Fleet) { f.S.Pools = nil }, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
+		{"the pool is gone", func(f *disrupttest.Fleet) {
+			f.S.Pools = nil
+		}, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
 		{"the pool is being deleted", func(f *disrupttest.Fleet) {
 			f.Pool.Deleting = true
 		}, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
@@ -77,19 +79,22 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 				f.Guard(0, 1, 2)
 				held(f, "n1").StaysThroughDrain = true
 			}, ""},
-		{"a disruption budget allows nothing now, and another never would, of the pod of a daemon", func(f *disrupttest.Fleet) {
-			f.Guard(0, 1, 2)
-			held(f, "n1").Daemon = true
-		}, ""},
-		{"a disruption budget allows nothing now, and the node has a time by which it must be gone", func(f *disrupttest.Fleet) {
-			f.Guard(0, 1, 2)
-			f.Claim("n1").HasTerminationGrace, f.Claim("n1").TerminationGrace = true, time.Minute
-		}, ""},
-		{"a budget does not cover it any more, and there is room in it for what has drifted", func(f *disrupttest.Fleet) {
-			f.Pool.Budgets = []cluster.Budget{{Nodes: 1, Active: true},
-				{Reasons: []string{string(command.Underutilized)}, Active: true}}
-			f.Drifted("n2")
-		}, "fence/n2; unfence/n1: BudgetBlocks; begin n2 $4; give up n1: BudgetBlocks"},
+		{"a disruption budget allows nothing now, and another never would, of the pod of a daemon",
+			func(f *disrupttest.Fleet) {
+				f.Guard(0, 1, 2)
+				held(f, "n1").Daemon = true
+			}, ""},
+		{"a disruption budget allows nothing now, and the node has a time by which it must be gone",
+			func(f *disrupttest.Fleet) {
+				f.Guard(0, 1, 2)
+				f.Claim("n1").HasTerminationGrace, f.Claim("n1").TerminationGrace = true, time.Minute
+			}, ""},
+		{"a budget does not cover it any more, and there is room in it for what has drifted",
+			func(f *disrupttest.Fleet) {
+				f.Pool.Budgets = []cluster.Budget{{Nodes: 1, Active: true},
+					{Reasons: []string{string(command.Underutilized)}, Active: true}}
+				f.Drifted("n2")
+			}, "fence/n2; unfence/n1: BudgetBlocks; begin n2 $4; give up n1: BudgetBlocks"},
 		{"two disruption budgets select the pod", func(f *disrupttest.Fleet) {
 			f.Guard(1, 1, 3)
 			f.Guard(1, 1, 3)
@@ -174,7 +179,9 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"it should have gone long ago", func(f *disrupttest.Fleet) {
 			begins(f, 11*time.Minute)
 		}, "unfence/n1: NotDeleted, rests; give up n1: NotDeleted"},
-		{"it should have gone a moment ago", func(f *disrupttest.Fleet) { begins(f, 11*time.Minute-time.Second) }, goes},
+		{"it should have gone a moment ago", func(f *disrupttest.Fleet) {
+			begins(f, 11*time.Minute-time.Second)
+		}, goes},
 		{"the pool has become static", func(f *disrupttest.Fleet) {
 			f.Pool.Static = true
 		}, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},
@@ -304,7 +311,10 @@ func TestWhatBecomesOfADueMove(t *testing.T) {
 			f.Host("n2").Ours = false
 			f.Run("new3", "n3", 4)
 		}, goes},
-		{"a node that is not up is no place yet", func(f *disrupttest.Fleet) { disrupttest.NotUp(f.Claim("n2")); f.Run("new3", "n3", 4) }, ""},
+		{"a node that is not up is no place yet", func(f *disrupttest.Fleet) {
+			disrupttest.NotUp(f.Claim("n2"))
+			f.Run("new3", "n3", 4)
+		}, ""},
 		{"the pool has become static, and the gate is off", func(f *disrupttest.Fleet) {
 			f.Pool.Static = true
 		}, "unfence/n1: PoolUnknown; give up n1: PoolUnknown"},

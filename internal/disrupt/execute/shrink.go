@@ -66,10 +66,12 @@ func (ex *executor) unfence(c *disrupt.Candidate, reason disrupt.BlockReason, re
 	switch {
 	case rest && disrupt.SavesMoney(disrupt.MoveReason(c.Claim.Move)): // it may still go because it has to
 		cmd.ForSaving = true
-		cmd.RestUntil, cmd.Rests = disrupt.NextRestAfter(c.Claim.SavingRestUntil, c.Claim.SavingRests, disrupt.LongestRest, ex.s.Now)
+		cmd.RestUntil, cmd.Rests = disrupt.NextRestAfter(c.Claim.SavingRestUntil, c.Claim.SavingRests,
+			disrupt.LongestRest, ex.s.Now)
 	case rest:
 		cmd.RestUntil, cmd.Rests = disrupt.RestOf(c.Claim, ex.s.Now)
-	case reason == disrupt.PodsExpected: // where pods come and go all the time it would be fenced and opened again and again
+	case reason == disrupt.PodsExpected:
+		// where pods come and go all the time it would be fenced and opened again and again
 		cmd.ForSaving = true
 		cmd.RestUntil, cmd.Rests = disrupt.SavingRestOf(c.Claim, ex.s.Now)
 	}

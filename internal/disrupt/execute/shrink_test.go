@@ -104,7 +104,8 @@ func TestWhatWasMadeInVainGoesAtOnce(t *testing.T) {
 		c.change(s, s.Claims[0])
 		s.Seal()
 		fenced := false
-		for _, cmd := range empty.Remove(s, disrupt.NewBudgetTracker(s), empty.Demand{}, disrupt.Settings{Nomination: time.Minute}).Commands {
+		for _, cmd := range empty.Remove(s, disrupt.NewBudgetTracker(s), empty.Demand{},
+			disrupt.Settings{Nomination: time.Minute}).Commands {
 			f, ok := cmd.(command.Fence)
 			fenced = fenced || ok && f.Node == "new"
 		}
@@ -121,7 +122,8 @@ func TestWhatARestIsFrom(t *testing.T) {
 	} {
 		s := disrupttest.Quiet(0)
 		n := &cluster.Node{Name: "n1", ProviderID: "cloud://n1", Ready: true}
-		c := &cluster.Claim{Name: "n1", Pool: "default", ProviderID: n.ProviderID, Move: disrupt.MoveID(reason, []string{"n1"}),
+		c := &cluster.Claim{Name: "n1", Pool: "default", ProviderID: n.ProviderID, Move: disrupt.MoveID(reason,
+			[]string{"n1"}),
 			RestUntil: s.Now, Rests: 1, SavingRestUntil: s.Now, SavingRests: 6}
 		s.Nodes, s.Claims = append(s.Nodes, n), append(s.Claims, c)
 		s.Seal()
@@ -144,7 +146,8 @@ func TestTheNodeThatHelpsMostForItsPriceStays(t *testing.T) {
 	f.Moving("all", "alike", "", nil)
 	m := &activeMove{id: f.Fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
 	for i, price := range []float64{2, 0.8} {
-		m.nodes = append(m.nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool, Price: price})
+		m.nodes = append(m.nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool,
+			Price: price})
 	}
 	for _, p := range f.S.Pods[:3] {
 		m.destinations = append(m.destinations, destination{pod: p, distance: nowhere})

@@ -21,7 +21,9 @@ func TestWhichNodesComeToTheirEnd(t *testing.T) {
 		{"it has come", func(f *disrupttest.Fleet) {}, begins},
 		{"its pool wants no soft end", func(f *disrupttest.Fleet) { f.Pool.Overrides.SoftExpiry = 0 }, ""},
 		{"its pool is being deleted", func(f *disrupttest.Fleet) { f.Pool.Deleting = true }, ""},
-		{"its pool is static", func(f *disrupttest.Fleet) { f.Pool.Static, f.Pool.Replicas, f.O.Static = true, 2, true }, ""},
+		{"its pool is static", func(f *disrupttest.Fleet) {
+			f.Pool.Static, f.Pool.Replicas, f.O.Static = true, 2, true
+		}, ""},
 		{"it never ends", func(f *disrupttest.Fleet) { f.Claim("n1").ExpireAfter.Never = true }, ""},
 		{"it is being deleted", func(f *disrupttest.Fleet) { f.Claim("n1").Deleting = f.Now }, ""},
 		{"it has two hours more, and is being deleted", func(f *disrupttest.Fleet) {
@@ -31,11 +33,15 @@ func TestWhichNodesComeToTheirEnd(t *testing.T) {
 		{"it has two hours more", func(f *disrupttest.Fleet) { f.Claim("n1").ExpireAfter.For += 2 * time.Hour },
 			"look again in 1h45m18s"},
 		{"people keep it", func(f *disrupttest.Fleet) { f.Host("n1").DoNotDisrupt = true }, ""},
-		{"it rests", func(f *disrupttest.Fleet) { f.Claim("n1").RestUntil = f.Now.Add(7 * time.Minute) }, "look again in 7m0s"},
+		{"it rests", func(f *disrupttest.Fleet) {
+			f.Claim("n1").RestUntil = f.Now.Add(7 * time.Minute)
+		}, "look again in 7m0s"},
 		{"the plan deletes it", func(f *disrupttest.Fleet) {
 			f.O.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
 		}, ""},
-		{"the budget allows none", func(f *disrupttest.Fleet) { f.Pool.Budgets = []cluster.Budget{{Active: true}} }, ""},
+		{"the budget allows none", func(f *disrupttest.Fleet) {
+			f.Pool.Budgets = []cluster.Budget{{Active: true}}
+		}, ""},
 		{"the budget allows one, and n2 ends before it", func(f *disrupttest.Fleet) {
 			f.Single()
 			f.Claim("n2").UID = f.Claim("n1").UID

@@ -40,7 +40,9 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 			"unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"one is up", func(f *disrupttest.Fleet) { made(f) }, "delete/n1"},
 		{"one is up and on its way out", func(f *disrupttest.Fleet) { made(f).Deleting = f.Now }, "want $1"},
-		{"one is up from an earlier try", func(f *disrupttest.Fleet) { made(f).Created = f.Now.Add(-time.Hour) }, "want $1"},
+		{"one is up from an earlier try", func(f *disrupttest.Fleet) {
+			made(f).Created = f.Now.Add(-time.Hour)
+		}, "want $1"},
 		{"one is up in place of another", func(f *disrupttest.Fleet) { made(f).Replaces = "drifted-other" }, "want $1"},
 		{"one is up, and the fence is being put up again", func(f *disrupttest.Fleet) {
 			made(f)
@@ -65,7 +67,9 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 		{"the class is not ready", func(f *disrupttest.Fleet) { f.Pool.NodeClass.Ready = false }, ""},
 		{"the catalog is not known", func(f *disrupttest.Fleet) { f.Pool.Catalog = nil }, ""},
 		{"the cloud refuses", func(f *disrupttest.Fleet) { f.Pool.InBackoff = true }, ""},
-		{"the limit leaves no room", func(f *disrupttest.Fleet) { f.Pool.Limits = cluster.Limits{HasNodes: true, Nodes: 3} }, ""},
+		{"the limit leaves no room", func(f *disrupttest.Fleet) {
+			f.Pool.Limits = cluster.Limits{HasNodes: true, Nodes: 3}
+		}, ""},
 	}
 	for _, c := range cases {
 		f := disrupttest.StaticFleet(3)
@@ -104,7 +108,9 @@ func TestHowManyDriftedStaticNodesBegin(t *testing.T) {
 			limit(6)(f)
 			f.Replaced(f.Fenced(command.Drifted, "n3"), "new", "large")
 		}, 2},
-		{"a budget of one", func(f *disrupttest.Fleet) { f.Pool.Budgets[0] = cluster.Budget{Nodes: 1, Active: true} }, 1},
+		{"a budget of one", func(f *disrupttest.Fleet) {
+			f.Pool.Budgets[0] = cluster.Budget{Nodes: 1, Active: true}
+		}, 1},
 		{"a move that is given up takes none", func(f *disrupttest.Fleet) {
 			limit(5)(f)
 			f.Fenced(command.Drifted, "n3")

@@ -133,9 +133,13 @@ func TestHowFarAPlaceIs(t *testing.T) {
 	}{
 		{"a node that is up", func(f *disrupttest.Fleet, x *executor) {}, atReadyNode},
 		{"a node that is gone", func(f *disrupttest.Fleet, x *executor) { f.S.Nodes = f.S.Nodes[1:] }, atComingNode},
-		{"a node on its way out", func(f *disrupttest.Fleet, x *executor) { f.Host("n1").Deleting = f.Now }, atComingNode},
+		{"a node on its way out", func(f *disrupttest.Fleet, x *executor) {
+			f.Host("n1").Deleting = f.Now
+		}, atComingNode},
 		{"a fenced node", func(f *disrupttest.Fleet, x *executor) { disrupttest.Taint(f.S, 0) }, atComingNode},
-		{"a node that is not up", func(f *disrupttest.Fleet, x *executor) { disrupttest.NotUp(f.Claim("n1")) }, atComingNode},
+		{"a node that is not up", func(f *disrupttest.Fleet, x *executor) {
+			disrupttest.NotUp(f.Claim("n1"))
+		}, atComingNode},
 		{"a node that has joined before its claim knows", func(f *disrupttest.Fleet, x *executor) {
 			f.Host("n1").ProviderID = ""
 			disrupttest.NotUp(f.Claim("n1"))
@@ -144,12 +148,17 @@ func TestHowFarAPlaceIs(t *testing.T) {
 			f.Host("n1").ProviderID, f.Host("n1").Ours = "", false
 			disrupttest.NotUp(f.Claim("n1"))
 		}, atComingNode},
-		{"a node of ours without a claim", func(f *disrupttest.Fleet, x *executor) { f.S.Claims = f.S.Claims[1:] }, atComingNode},
+		{"a node of ours without a claim", func(f *disrupttest.Fleet, x *executor) {
+			f.S.Claims = f.S.Claims[1:]
+		}, atComingNode},
 		{"a node of others", func(f *disrupttest.Fleet, x *executor) {
 			f.S.Claims, f.Host("n1").Ours = f.S.Claims[1:], false
 		}, atReadyNode},
-		{"a node that is kept for a move", func(f *disrupttest.Fleet, x *executor) { f.Host("n1").KeptFor = "m" }, atReadyNode},
-		{"a node that is kept for another move, while an interruption is looked at", func(f *disrupttest.Fleet, x *executor) {
+		{"a node that is kept for a move", func(f *disrupttest.Fleet, x *executor) {
+			f.Host("n1").KeptFor = "m"
+		}, atReadyNode},
+		{"a node that is kept for another move, while an interruption is looked at", func(f *disrupttest.Fleet,
+			x *executor) {
 			f.Host("n1").KeptFor, x.interruptionsOnly, x.moves = "m", true, []*activeMove{{id: "other"}}
 		}, atComingNode},
 		{"a node that is kept for the interruption that is looked at", func(f *disrupttest.Fleet, x *executor) {
@@ -200,7 +209,8 @@ func TestWhereThePodsGo(t *testing.T) {
 		}
 	}
 	f.Claim("n1").ExpireAfter.For = 24 * time.Hour
-	if got, want := x.deleteMessage(&activeMove{reason: command.Expired, nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}}),
+	if got, want := x.deleteMessage(&activeMove{reason: command.Expired,
+		nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}}),
 		"it comes to the end of its expireAfter of 24h0m0s; it has no pods that move"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -226,9 +236,11 @@ func TestWhatADryRunTells(t *testing.T) {
 		{disrupt.Move{Reason: command.Drifted, Bins: []schedule.Bin{small}}, 1,
 			"Dry run: would disrupt the node (Drifted: it is no longer what its NodePool and NodeClass ask for); 0 " +
 				"pods would move"},
-		{disrupt.Move{Reason: command.Expired}, 1, "Dry run: would disrupt the node (Expired: it comes to the end of its " +
-			"expireAfter); 0 pods would move"},
-		{disrupt.Move{Reason: command.Unhealthy}, 1, "Dry run: would disrupt the node (Unhealthy: it is unhealthy); 0 pods " +
+		{disrupt.Move{Reason: command.Expired}, 1,
+			"Dry run: would disrupt the node (Expired: it comes to the end of its " +
+				"expireAfter); 0 pods would move"},
+		{disrupt.Move{Reason: command.Unhealthy}, 1, "Dry run: would disrupt the node (Unhealthy: it is unhealthy); " +
+			"0 pods " +
 			"would move"},
 	} {
 		var r disrupt.Result

@@ -8,9 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// EndUnhealthy removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the settings
-// ask for it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong with the
-// nodes: then none is touched.
+// EndUnhealthy removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the
+// settings ask for it, all. What is wrong with many nodes of a pool at the same time, however briefly, is not wrong
+// with the nodes: then none is touched.
 func EndUnhealthy(s *cluster.Snapshot, set disrupt.RepairSettings) disrupt.Result {
 	var result disrupt.Result
 	if !set.Enabled || len(set.Policies) == 0 {
@@ -37,7 +37,8 @@ func EndUnhealthy(s *cluster.Snapshot, set disrupt.RepairSettings) disrupt.Resul
 }
 
 // CheckPool looks after the nodes of a pool, or those without one (p is nil).
-func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairSettings, p *cluster.Pool, result *disrupt.Result,
+func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairSettings, p *cluster.Pool,
+	result *disrupt.Result,
 	begin func(*cluster.Claim, *cluster.Node, disrupt.UnhealthyCondition) bool) {
 	group := "all standalone NodeClaims"
 	total, leaving := disrupt.CountForRepair(s, claims)

@@ -85,7 +85,8 @@ func FreeRiders(set disrupt.Settings, candidates []disrupt.Candidate, bins []sch
 	return out, blocked
 }
 
-func (part *independentPart) of(candidates []disrupt.Candidate, bins []schedule.Bin) (nodes []disrupt.Candidate, made []schedule.Bin) {
+func (part *independentPart) of(candidates []disrupt.Candidate, bins []schedule.Bin) (nodes []disrupt.Candidate,
+	made []schedule.Bin) {
 	for _, i := range part.nodes {
 		nodes = append(nodes, candidates[i])
 	}

@@ -19,7 +19,8 @@ func typeOf(p *cluster.Pool, name string) int {
 
 // Which types are left of a new node where some of what is sold is reserved, of one capacity type only, or sold out.
 func TestWhichTypesAreLeft(t *testing.T) {
-	both, od, withReserved := []string{disrupt.OnDemand, disrupt.Spot}, []string{disrupt.OnDemand}, []string{disrupt.CapacityReserved, disrupt.OnDemand}
+	both, od, withReserved := []string{disrupt.OnDemand, disrupt.Spot}, []string{disrupt.OnDemand},
+		[]string{disrupt.CapacityReserved, disrupt.OnDemand}
 	reserve := func(name string, price float64) func(p *cluster.Pool) {
 		return func(p *cluster.Pool) {
 			o := disrupttest.Offering(typeOf(p, name), name, "b", disrupt.CapacityReserved, price)
@@ -37,7 +38,8 @@ func TestWhichTypesAreLeft(t *testing.T) {
 		}
 	}
 	spotNodes := func(p *cluster.Pool) []disrupt.Candidate {
-		return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.7, 1), disrupttest.Goer(p, "y", disrupt.Spot, 1.2, 1)}
+		return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.7, 1), disrupttest.Goer(p, "y",
+			disrupt.Spot, 1.2, 1)}
 	}
 	noSpot := func(p *cluster.Pool) { without("small", "a", disrupt.Spot)(p); without("small", "b", disrupt.Spot)(p) }
 	minZones := func(p *cluster.Pool) {
@@ -49,7 +51,8 @@ func TestWhichTypesAreLeft(t *testing.T) {
 	}
 	uneven := func(p *cluster.Pool) { // y is the cheapest in one zone, and the dearest in the other
 		p.Catalog = cluster.NewCatalog([]cluster.Type{{Name: "x"}, {Name: "y"}}, []cluster.Offering{
-			disrupttest.Offering(0, "x", "a", disrupt.Spot, 0.4), disrupttest.Offering(0, "x", "b", disrupt.Spot, 0.4), disrupttest.Offering(1, "y", "a", disrupt.Spot, 0.2),
+			disrupttest.Offering(0, "x", "a", disrupt.Spot, 0.4), disrupttest.Offering(0, "x", "b", disrupt.Spot, 0.4),
+			disrupttest.Offering(1, "y", "a", disrupt.Spot, 0.2),
 			disrupttest.Offering(1, "y", "b", disrupt.Spot, 0.5)})
 	}
 	twice := func(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
@@ -70,36 +73,43 @@ func TestWhichTypesAreLeft(t *testing.T) {
 		come   func(p *cluster.Pool) []schedule.Bin
 		want   string
 	}{
-		{"what is reserved is taken first", disrupt.Settings{}, reserve("medium", 0.1), leaves("small", disrupt.OnDemand, 1, 1),
+		{"what is reserved is taken first", disrupt.Settings{}, reserve("medium", 0.1),
+			leaves("small", disrupt.OnDemand, 1, 1),
 			comes(withReserved, "medium"), "medium@on-demand|reserved $0.10"},
-		{"what is reserved is taken before spot", disrupt.Settings{}, reserve("medium", 0.1), leaves("small", disrupt.OnDemand, 0.2, 1),
+		{"what is reserved is taken before spot", disrupt.Settings{}, reserve("medium", 0.1),
+			leaves("small", disrupt.OnDemand, 0.2, 1),
 			comes([]string{disrupt.CapacityReserved, disrupt.Spot}, "medium"), "medium@reserved|spot $0.10"},
 		{"only what is reserved", disrupt.Settings{}, reserve("large", 0.1), leaves("small", disrupt.OnDemand, 1, 1),
 			comes([]string{disrupt.CapacityReserved}, "large"), "large@reserved $0.10"},
 		{"what is reserved costs nothing", disrupt.Settings{}, free, leaves("small", disrupt.OnDemand, 1, 1),
 			comes([]string{disrupt.CapacityReserved}, "small", "medium"), "small|medium@reserved $0.00"},
-		{"two nodes that are reserved and cost nothing", disrupt.Settings{}, free, leaves("small", disrupt.OnDemand, 1, 1),
+		{"two nodes that are reserved and cost nothing", disrupt.Settings{}, free,
+			leaves("small", disrupt.OnDemand, 1, 1),
 			twice([]string{disrupt.CapacityReserved}, "small", "medium"), "small|medium@reserved $0.00 + " +
 				"small|medium@reserved $0.00"},
 		{"a type without spot", disrupt.Settings{}, noSpot, leaves("large", disrupt.OnDemand, 4, 1),
 			comes(both, "small", "medium"), "medium@spot $0.60"},
 		{"a type that nobody sells", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 1),
 			comes(od, "little", "small", "tiny"), "small@on-demand $1.00"},
-		{"a label that is not about what is sold", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 1), ofTeam,
+		{"a label that is not about what is sold", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 1),
+			ofTeam,
 			"small|medium@on-demand $1.00"},
 		{"spot for several spot nodes, of any number of types", disrupt.Settings{SpotToSpot: true, SpotTypes: 5}, nil,
 			spotNodes, comes(both, "small", "medium", "large"), "small|medium|large@spot $0.30"},
 		{"spot for a spot node is not what is reserved", disrupt.Settings{SpotToSpot: true, SpotTypes: 1},
 			reserve("medium", 0.1), leaves("large", disrupt.Spot, 1.2, 1),
 			comes([]string{disrupt.CapacityReserved, disrupt.Spot}, "medium"), "medium@spot $0.60"},
-		{"a type that is cheap where another would cost more", disrupt.Settings{}, uneven, leaves("large", disrupt.OnDemand, 4, 1),
+		{"a type that is cheap where another would cost more", disrupt.Settings{}, uneven,
+			leaves("large", disrupt.OnDemand, 4, 1),
 			comes([]string{disrupt.Spot}, "x", "y"), "x|y@spot $0.20"},
-		{"more types than there are", disrupt.Settings{}, asks(cluster.InstanceTypeLabel, 4), leaves("large", disrupt.OnDemand, 100, 1),
+		{"more types than there are", disrupt.Settings{}, asks(cluster.InstanceTypeLabel, 4),
+			leaves("large", disrupt.OnDemand, 100, 1),
 			comes(od, "small", "medium", "large"), "MinValuesTooDear"},
 		{"values of a label that is not about what is sold", disrupt.Settings{}, asks("team", 2),
 			leaves("large", disrupt.OnDemand, 4, 1),
 			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
-		{"two zones, which the cheapest type does not have", disrupt.Settings{}, minZones, leaves("large", disrupt.OnDemand, 4, 1),
+		{"two zones, which the cheapest type does not have", disrupt.Settings{}, minZones,
+			leaves("large", disrupt.OnDemand, 4, 1),
 			comes(od, "small", "medium"), "small|medium@on-demand $1.00"},
 		{"two zones, which would be too dear", disrupt.Settings{}, minZones, leaves("medium", disrupt.OnDemand, 1.5, 1),
 			comes(od, "small", "medium"), "MinValuesTooDear"},
@@ -123,8 +133,11 @@ func TestWhichTypesAreLeft(t *testing.T) {
 func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
 	guessed := func(b schedule.Bin) schedule.Bin { b.Estimated = true; return b }
 	p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
-	empty := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop().Without(func(*cluster.Offering) bool { return true })}
-	small, cheap := disrupttest.BinOf(p, []string{disrupt.OnDemand}, "small"), disrupttest.BinOf(p, []string{disrupt.Spot}, "small")
+	empty := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop().Without(func(*cluster.Offering) bool {
+		return true
+	})}
+	small, cheap := disrupttest.BinOf(p, []string{disrupt.OnDemand}, "small"),
+		disrupttest.BinOf(p, []string{disrupt.Spot}, "small")
 	one := func(price float64) []disrupt.Candidate {
 		return []disrupt.Candidate{disrupttest.Goer(p, "a", disrupt.OnDemand, price, 1)}
 	}
@@ -159,7 +172,8 @@ func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
 func TestSmallPoolsAreBalanced(t *testing.T) {
 	a, b := &cluster.Pool{Name: "a", Policy: cluster.Balanced}, &cluster.Pool{Name: "b", Policy: cluster.Balanced}
 	goes := func(p *cluster.Pool, price, cost float64) disrupt.Candidate {
-		return disrupt.Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{}, Pool: p, Price: price, Cost: cost}
+		return disrupt.Candidate{Claim: &cluster.Claim{Name: p.Name}, Node: &cluster.Node{}, Pool: p, Price: price,
+			Cost: cost}
 	}
 	if got := (disrupt.PoolTotal{Price: 0.5, Cost: 1}).Score(0.25, 1); got != 0.5 {
 		t.Errorf("half the price of all nodes scores %g", got)
@@ -187,7 +201,8 @@ func TestMinValuesGiveWay(t *testing.T) {
 			require.Only("red")).WithMin("rack", 2)
 		bins := []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand}, "small", "medium", "large")}
 		set := disrupt.Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
-		trimmed, blocked := worthwhile(set, []disrupt.Candidate{disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}, bins)
+		trimmed, blocked := worthwhile(set, []disrupt.Candidate{disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)},
+			bins)
 		if blocked != nil {
 			t.Fatalf("%d types asked for: %+v", c.asks, *blocked)
 		}
@@ -263,7 +278,8 @@ func TestMoreTypesMayCountForLess(t *testing.T) {
 // What would not save enough in any zone is told as it is if the cloud may choose the zone.
 func TestZonesAreKeptOnlyWhereThatIsEnough(t *testing.T) {
 	p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
-	come := func() []schedule.Bin { return []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.Spot}, "small")} } // $0.30 in a, $0.40 in b
+	// $0.30 in a, $0.40 in b
+	come := func() []schedule.Bin { return []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.Spot}, "small")} }
 	goes := []disrupt.Candidate{disrupttest.Goer(p, "a", disrupt.OnDemand, 0.35, 1)}
 	if _, blocked := AppraiseCheapestZones(disrupt.Settings{MinSaving: 0.5}, goes, come()); blocked == nil ||
 		blocked.Reason != disrupt.NothingCheaper || blocked.CertainSaving > 0 {

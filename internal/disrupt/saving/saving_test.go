@@ -17,7 +17,8 @@ import (
 
 // spotAndNot are a spot node x and an on-demand node y.
 func spotAndNot(p *cluster.Pool) []disrupt.Candidate {
-	return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.3, 1), disrupttest.Goer(p, "y", disrupt.OnDemand, 1, 1)}
+	return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.3, 1), disrupttest.Goer(p, "y",
+		disrupt.OnDemand, 1, 1)}
 }
 
 // withPods has pods of the nodes go to the new nodes.
@@ -65,17 +66,21 @@ func TestWhatPays(t *testing.T) {
 		want   string
 	}{
 		{"a node nobody needs", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3), nil, ""},
-		{"a node that costs nothing", disrupt.Settings{}, nil, leaves("large", "reserved", 0, 3), nil, "SavesTooLittle saves " +
-			"0.00 of 0.00"},
+		{"a node that costs nothing", disrupt.Settings{}, nil, leaves("large", "reserved", 0, 3), nil,
+			"SavesTooLittle saves " +
+				"0.00 of 0.00"},
 		{"on-demand for on-demand", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...),
 			"small|medium@on-demand $1.00"},
 		{"nothing is cheaper", disrupt.Settings{}, nil, leaves("small", disrupt.OnDemand, 1, 3), comes(od, all...),
 			"NothingCheaper saves 0.00 of 0.00"},
-		{"spot for on-demand, at what it costs in the worst zone", disrupt.Settings{}, nil, leaves("medium", disrupt.OnDemand, 1.5, 3),
+		{"spot for on-demand, at what it costs in the worst zone", disrupt.Settings{}, nil,
+			leaves("medium", disrupt.OnDemand, 1.5, 3),
 			comes(both, all...), "small|medium@spot $0.30"},
-		{"spot for on-demand, all of them", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3), comes(both, all...),
+		{"spot for on-demand, all of them", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3),
+			comes(both, all...),
 			"small|medium|large@spot $0.30"},
-		{"only spot was asked for", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3), comes([]string{disrupt.Spot}, "large"),
+		{"only spot was asked for", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3),
+			comes([]string{disrupt.Spot}, "large"),
 			"large@spot $1.20"},
 		{"spot for spot is off", disrupt.Settings{}, nil, leaves("large", disrupt.Spot, 1.2, 3), comes(both, all...),
 			"SpotToSpotOff saves 0.90 of 0.00"},
@@ -83,7 +88,8 @@ func TestWhatPays(t *testing.T) {
 			"small@on-demand $1.00"},
 		{"spot for spot wants types", disrupt.Settings{SpotToSpot: true}, nil, leaves("large", disrupt.Spot, 1.2, 3),
 			comes(both, all...), "SpotNeedsTypes saves 0.90 of 0.00"},
-		{"spot for spot, enough types", disrupt.Settings{SpotToSpot: true, SpotTypes: 2}, nil, leaves("large", disrupt.Spot, 1.2, 3),
+		{"spot for spot, enough types", disrupt.Settings{SpotToSpot: true, SpotTypes: 2}, nil,
+			leaves("large", disrupt.Spot, 1.2, 3),
 			comes(both, all...), "small|medium@spot $0.30"},
 		{"spot for spot, enough types but too dear", disrupt.Settings{SpotToSpot: true, SpotTypes: 2}, nil,
 			leaves("large", disrupt.Spot, 0.79, 3), comes(both, all...), "SpotNeedsTypes saves 0.49 of 0.00"},
@@ -91,7 +97,8 @@ func TestWhatPays(t *testing.T) {
 			leaves("large", disrupt.Spot, 1.2, 3), comes(both, all...), "small@spot $0.30"},
 		{"spot for spot, several nodes", disrupt.Settings{SpotToSpot: true}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "small", disrupt.Spot, 0.3, 1), disrupttest.Goer(p, "big", disrupt.Spot, 1.2, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "small", disrupt.Spot, 0.3, 1),
+					disrupttest.Goer(p, "big", disrupt.Spot, 1.2, 1)}
 			}, comes(both, "medium", "large"), "medium@spot $0.60"},
 		{"spot for spot at a risk", disrupt.Settings{SpotToSpot: true, SpotTypes: 4, SpotRisk: 0.25}, nil,
 			leaves("large", disrupt.Spot, 1.2, 3), comes(both, all...), "small|medium@spot $0.30"},
@@ -99,41 +106,54 @@ func TestWhatPays(t *testing.T) {
 			leaves("large", disrupt.Spot, 0.59, 3), comes(both, all...), "SpotNeedsTypes saves 0.29 of 0.00"},
 		{"spot and on-demand for spot", disrupt.Settings{}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.3, 1), disrupttest.Goer(p, "y", disrupt.OnDemand, 1, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "x", disrupt.Spot, 0.3, 1), disrupttest.Goer(p, "y",
+					disrupt.OnDemand, 1, 1)}
 			}, comes(both, "medium"), "SpotToSpotOff saves 0.70 of 0.00"},
-		{"spot for the pods of an on-demand node", disrupt.Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y"),
+		{"spot for the pods of an on-demand node", disrupt.Settings{}, nil, spotAndNot,
+			withPods(comes(both, "medium"), "n-y"),
 			"medium@spot $0.60"},
-		{"spot for the pods of both", disrupt.Settings{}, nil, spotAndNot, withPods(comes(both, "medium"), "n-y", "n-x"),
+		{"spot for the pods of both", disrupt.Settings{}, nil, spotAndNot, withPods(comes(both, "medium"),
+			"n-y", "n-x"),
 			"SpotToSpotOff saves 0.70 of 0.00"},
 		{"spot for the pods of both, which is on", disrupt.Settings{SpotToSpot: true}, nil, spotAndNot,
 			withPods(comes(both, "medium"), "n-y", "n-x"), "medium@spot $0.60"},
-		{"on-demand for the pods of a spot node", disrupt.Settings{}, nil, spotAndNot, withPods(comes(od, "small"), "n-x"),
+		{"on-demand for the pods of a spot node", disrupt.Settings{}, nil, spotAndNot,
+			withPods(comes(od, "small"), "n-x"),
 			"small@on-demand $1.00"},
 		{"no cheaper than one of the same type that goes", disrupt.Settings{}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1), disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1),
+					disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
 			}, comes(od, "medium", "large"), "NothingCheaper saves 4.00 of 0.00"},
 		{"cheaper than one of the same type that goes", disrupt.Settings{}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1), disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1),
+					disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
 			}, comes(od, all...), "small@on-demand $1.00"},
 		{"no cheaper than one of the same type whose pods go elsewhere", disrupt.Settings{}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1), disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1),
+					disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
 			}, withPods(comes(od, "medium", "large"), "n-large"), "medium@on-demand $2.00"},
 		{"no cheaper than the one of the same type that its pods come from", disrupt.Settings{}, nil,
 			func(p *cluster.Pool) []disrupt.Candidate {
-				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1), disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(p, "medium", disrupt.OnDemand, 2, 1),
+					disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)}
 			}, withPods(comes(od, "medium", "large"), "n-medium"), "NothingCheaper saves 4.00 of 0.00"},
-		{"a share must be saved", disrupt.Settings{MinSaving: 0.6}, nil, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...),
+		{"a share must be saved", disrupt.Settings{MinSaving: 0.6}, nil, leaves("large", disrupt.OnDemand, 4, 3),
+			comes(od, all...),
 			"small@on-demand $1.00"},
-		{"a share is not saved", disrupt.Settings{MinSaving: 0.8}, nil, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...),
+		{"a share is not saved", disrupt.Settings{MinSaving: 0.8}, nil, leaves("large", disrupt.OnDemand, 4, 3),
+			comes(od, all...),
 			"SavesTooLittle saves 3.00 of 3.20"},
-		{"each pod must be worth it", disrupt.Settings{MinSavingPerPod: 0.7}, nil, leaves("large", disrupt.OnDemand, 4, 4),
+		{"each pod must be worth it", disrupt.Settings{MinSavingPerPod: 0.7}, nil,
+			leaves("large", disrupt.OnDemand, 4, 4),
 			comes(od, all...), "small@on-demand $1.00"},
-		{"each pod is not worth it", disrupt.Settings{MinSavingPerPod: 0.9}, nil, leaves("large", disrupt.OnDemand, 4, 4),
+		{"each pod is not worth it", disrupt.Settings{MinSavingPerPod: 0.9}, nil,
+			leaves("large", disrupt.OnDemand, 4, 4),
 			comes(od, all...), "SavesTooLittle saves 3.00 of 3.60"},
-		{"the pods are not worth the node", disrupt.Settings{MinSavingPerPod: 1.1}, nil, leaves("large", disrupt.OnDemand, 4, 4), nil,
+		{"the pods are not worth the node", disrupt.Settings{MinSavingPerPod: 1.1}, nil,
+			leaves("large", disrupt.OnDemand, 4, 4), nil,
 			"SavesTooLittle saves 4.00 of 4.40"},
 		{"the pool has its own word", disrupt.Settings{MinSaving: 0.1, MinSavingPerPod: 0.9}, func(p *cluster.Pool) {
 			zero := 0.0
@@ -144,9 +164,11 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []disrupt.Candidate {
 				q := *p
 				q.Name, q.Overrides = "q", cluster.DisruptionOverrides{}
-				return []disrupt.Candidate{disrupttest.Goer(&q, "x", disrupt.OnDemand, 2, 3), disrupttest.Goer(p, "y", disrupt.OnDemand, 2, 1)}
+				return []disrupt.Candidate{disrupttest.Goer(&q, "x", disrupt.OnDemand, 2, 3), disrupttest.Goer(p, "y",
+					disrupt.OnDemand, 2, 1)}
 			}, comes(od, "small"), "SavesTooLittle saves 3.00 of 4.00"},
-		{"two for one: what is left below the price is shared", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3),
+		{"two for one: what is left below the price is shared", disrupt.Settings{}, nil,
+			leaves("large", disrupt.OnDemand, 4, 3),
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{disrupttest.BinOf(p, od, all...), disrupttest.BinOf(p, od, "small")}
 			}, "small@on-demand $1.00 + small@on-demand $1.00"},
@@ -159,7 +181,8 @@ func TestWhatPays(t *testing.T) {
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
 			}, "small@on-demand $1.00 + small|medium@spot $0.30"},
-		{"two for one spot node: too few types for the one that may be spot", disrupt.Settings{SpotToSpot: true, SpotTypes: 2},
+		{"two for one spot node: too few types for the one that may be spot", disrupt.Settings{SpotToSpot: true,
+			SpotTypes: 2},
 			nil, leaves("large", disrupt.Spot, 1.6, 3),
 			func(p *cluster.Pool) []schedule.Bin {
 				return []schedule.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
@@ -178,12 +201,14 @@ func TestWhatPays(t *testing.T) {
 		{"minValues can't be met", disrupt.Settings{}, func(p *cluster.Pool) {
 			p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 3)
 		}, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...), "MinValuesTooDear saves 3.00 of 0.00"},
-		{"minValues give way", disrupt.Settings{Schedule: schedule.Settings{RelaxMinValues: true}}, func(p *cluster.Pool) {
-			p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 3)
-		}, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...), "small|medium@on-demand $1.00"},
-		{"spot for spot keeps what minValues need", disrupt.Settings{SpotToSpot: true, SpotTypes: 1}, func(p *cluster.Pool) {
-			p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 2)
-		}, leaves("large", disrupt.Spot, 1.7, 3), comes(both, all...), "small|medium@spot $0.30"},
+		{"minValues give way", disrupt.Settings{Schedule: schedule.Settings{RelaxMinValues: true}},
+			func(p *cluster.Pool) {
+				p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 3)
+			}, leaves("large", disrupt.OnDemand, 4, 3), comes(od, all...), "small|medium@on-demand $1.00"},
+		{"spot for spot keeps what minValues need", disrupt.Settings{SpotToSpot: true, SpotTypes: 1},
+			func(p *cluster.Pool) {
+				p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, 2)
+			}, leaves("large", disrupt.Spot, 1.7, 3), comes(both, all...), "small|medium@spot $0.30"},
 	}
 	for _, c := range cases {
 		p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
@@ -250,7 +275,8 @@ func drawDeal(t *rapid.T) (disrupt.Settings, []disrupt.Candidate, []schedule.Bin
 				list = append(list, kind.Name)
 			}
 		}
-		bins = append(bins, disrupttest.BinOf(p, rapid.SampledFrom([][]string{{disrupt.OnDemand}, {disrupt.Spot}, {disrupt.OnDemand, disrupt.Spot}}).Draw(t, "how"),
+		bins = append(bins, disrupttest.BinOf(p, rapid.SampledFrom([][]string{{disrupt.OnDemand}, {disrupt.Spot},
+			{disrupt.OnDemand, disrupt.Spot}}).Draw(t, "how"),
 			list...))
 	}
 	return set, candidates, bins
@@ -350,7 +376,8 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 }
 
 // worthwhile leaves those types in the new nodes with which taking the candidates away pays.
-func worthwhile(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) ([]schedule.Bin, *disrupt.BlockedNode) {
+func worthwhile(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) ([]schedule.Bin,
+	*disrupt.BlockedNode) {
 	a, blocked := Appraise(set, candidates, bins)
 	return a.Bins, blocked
 }

@@ -18,8 +18,9 @@ func BenchmarkAppraise(b *testing.B) {
 		name := fmt.Sprintf("t%03d", i)
 		types = append(types, cluster.Type{Name: name})
 		for _, zone := range []string{"a", "b", "c"} {
-			offers = append(offers, disrupttest.Offering(i, name, zone, disrupt.OnDemand, 1+float64(i)/10), disrupttest.Offering(i, name, zone, disrupt.Spot,
-				0.3+float64(i)/30))
+			offers = append(offers, disrupttest.Offering(i, name, zone, disrupt.OnDemand, 1+float64(i)/10),
+				disrupttest.Offering(i, name, zone, disrupt.Spot,
+					0.3+float64(i)/30))
 		}
 		if i < 60 {
 			names = append(names, name)

@@ -60,7 +60,9 @@ func anyFromSpot(origins []disrupt.Candidate, bin *schedule.Bin) bool {
 			}
 		}
 	}
-	return !known && slices.ContainsFunc(origins, func(c disrupt.Candidate) bool { return c.CapacityType == disrupt.Spot })
+	return !known && slices.ContainsFunc(origins, func(c disrupt.Candidate) bool {
+		return c.CapacityType == disrupt.Spot
+	})
 }
 
 func allowsSpot(b schedule.Bin) bool {

@@ -18,7 +18,8 @@ import (
 // share one new node that is like one of those that go. A search would keep that one instead, and look for something
 // better. Here nobody looks, so that all that counts is whether it pays: what was refused would be found again and
 // again.
-func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal, *disrupt.BlockedNode) {
+func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal,
+	*disrupt.BlockedNode) {
 	a, blocked := AppraiseFrom(set, candidates, candidates, bins, true)
 	if blocked != nil && replacesSeveral(candidates, bins) {
 		a, blocked = AppraiseFrom(set, candidates, candidates, bins, false)
@@ -26,9 +27,10 @@ func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate,
 	return a, blocked
 }
 
-// AppraiseFrom is AppraiseCheapestZones where pods may come from more nodes than the candidates: origins are all of them.
-// With choice, what takes the place of several nodes may be none that could be kept instead.
-func AppraiseFrom(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin, choice bool) (Appraisal,
+// AppraiseFrom is AppraiseCheapestZones where pods may come from more nodes than the candidates: origins are all of
+// them. With choice, what takes the place of several nodes may be none that could be kept instead.
+func AppraiseFrom(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin,
+	choice bool) (Appraisal,
 	*disrupt.BlockedNode) {
 	a, blocked := appraise(set, candidates, origins, bins, choice)
 	if blocked != nil && len(bins) > 0 && blocked.Saving >= blocked.NeededSaving {

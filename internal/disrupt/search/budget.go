@@ -33,7 +33,8 @@ func rotationStart(s *cluster.Snapshot, n int) int {
 
 // splitByRules tells the candidates that a search takes on from those that are left out because their pods have too
 // many rules.
-func splitByRules(s *cluster.Snapshot, set disrupt.Settings, busy []disrupt.Candidate) (taken, cut []disrupt.Candidate) {
+func splitByRules(s *cluster.Snapshot, set disrupt.Settings, busy []disrupt.Candidate) (taken,
+	cut []disrupt.Candidate) {
 	if len(busy) == 0 {
 		return nil, nil
 	}

@@ -23,12 +23,12 @@ type searchCandidate struct {
 // waste is what the node costs beyond what its pods are worth.
 func (p *searchCandidate) waste() float64 { return p.Price - p.worth }
 
-// candidateList are the candidates of a search.
-type candidateList []searchCandidate
+// searchCandidates are the candidates of a search.
+type searchCandidates []searchCandidate
 
 // sortByWaste sorts the candidates by how soon they should go: those that waste the most for the disturbance come
 // first, and what is only tried out last.
-func (cl candidateList) sortByWaste() []int {
+func (cl searchCandidates) sortByWaste() []int {
 	order := make([]int, len(cl))
 	for i := range order {
 		order[i] = i
@@ -47,7 +47,7 @@ func (cl candidateList) sortByWaste() []int {
 }
 
 // at are the candidates of some places.
-func (cl candidateList) at(places []int) []disrupt.Candidate {
+func (cl searchCandidates) at(places []int) []disrupt.Candidate {
 	out := make([]disrupt.Candidate, len(places))
 	for i, place := range places {
 		out[i] = cl[place].Candidate
@@ -56,7 +56,7 @@ func (cl candidateList) at(places []int) []disrupt.Candidate {
 }
 
 // blockedNodes says of each candidate that is in no move why.
-func (cl candidateList) blockedNodes() []disrupt.BlockedNode {
+func (cl searchCandidates) blockedNodes() []disrupt.BlockedNode {
 	var out []disrupt.BlockedNode
 	for i := range cl {
 		if !cl[i].taken {
@@ -67,7 +67,7 @@ func (cl candidateList) blockedNodes() []disrupt.BlockedNode {
 }
 
 // noteBlocked remembers of a node that was tried alone why it stays: of what was tried, what would save the most.
-func (cl candidateList) noteBlocked(places []int, blocked disrupt.BlockedNode) {
+func (cl searchCandidates) noteBlocked(places []int, blocked disrupt.BlockedNode) {
 	if len(places) != 1 {
 		return
 	}
@@ -80,7 +80,7 @@ func (cl candidateList) noteBlocked(places []int, blocked disrupt.BlockedNode) {
 }
 
 // take marks the candidates of some places as taken, and returns them.
-func (cl candidateList) take(places []int) []disrupt.Candidate {
+func (cl searchCandidates) take(places []int) []disrupt.Candidate {
 	for _, i := range places {
 		cl[i].taken = true
 	}

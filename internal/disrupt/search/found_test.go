@@ -27,7 +27,8 @@ func searched(f *disrupttest.Fleet) string {
 		}
 		for b := range m.Bins {
 			bin := &m.Bins[b]
-			line += fmt.Sprintf(", %s on %s", strings.Join(disrupttest.Names(bin.Pods), "+"), strings.Join(bin.Types, "|"))
+			line += fmt.Sprintf(", %s on %s", strings.Join(disrupttest.Names(bin.Pods), "+"),
+				strings.Join(bin.Types, "|"))
 		}
 		out = append(out, line)
 	}
@@ -44,7 +45,8 @@ func searched(f *disrupttest.Fleet) string {
 			line += fmt.Sprintf(", $%.3g for sure,", blocked.CertainSaving)
 		}
 		// At first a search asks for more than has to be saved, and may remember that.
-		if blocked.NeededSaving > 1e-4 && blocked.Reason != disrupt.SavesTooLittle && blocked.Reason != disrupt.BudgetBlocks {
+		if blocked.NeededSaving > 1e-4 && blocked.Reason != disrupt.SavesTooLittle &&
+			blocked.Reason != disrupt.BudgetBlocks {
 			line += fmt.Sprintf(" of $%.3g", blocked.NeededSaving)
 		}
 		if !blocked.Until.IsZero() {
@@ -331,9 +333,10 @@ func TestSomethingOfWhatASearchFindsBegins(t *testing.T) {
 			f.O.Proposal = &found
 			r, _ := execute.Moves(f.S, f.Set, execute.Input{Proposal: f.O.Proposal})
 			moves, waiting = moves+len(found.Moves), waiting+len(r.NotBegun)
-			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.NotBegun, func(g disrupt.GivenUp) bool {
-				return g.BlockReason != disrupt.OthersFirst
-			}) {
+			if len(found.Moves) > 0 && len(r.Begun) == 0 || slices.ContainsFunc(r.NotBegun,
+				func(g disrupt.GivenUp) bool {
+					return g.BlockReason != disrupt.OthersFirst
+				}) {
 				t.Errorf("%s: of %d moves becomes %q", cluster, len(found.Moves), disrupttest.Outcome(&r))
 			}
 		}

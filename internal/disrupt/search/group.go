@@ -184,7 +184,8 @@ func (sr *searcher) firstAllowed(list []int, size int) []int {
 
 // buyTogether buys nodes for all who have found no room. What can't pay, by what is known of how well such nodes are
 // filled, is not tried.
-func (g *groupSearch) buyTogether(places []int, chosen []disrupt.Candidate, before, needed float64) (saving.Appraisal, bool) {
+func (g *groupSearch) buyTogether(places []int, chosen []disrupt.Candidate, before, needed float64) (saving.Appraisal,
+	bool) {
 	worth, all := g.whatIf.WorthWithoutRoom(), 0.0
 	for _, i := range places {
 		all += g.candidates[i].worth

@@ -61,7 +61,7 @@ type searcher struct {
 	budgets       *disrupt.BudgetTracker
 	evictionRates *disrupt.EvictionRates
 	totals        disrupt.PoolTotals
-	candidates    candidateList
+	candidates    searchCandidates
 	// packingBudget is how many pods may still be packed anew to find out whether it pays, maxSteps how often it may
 	// look at rules between pods.
 	packingBudget, maxSteps int
@@ -78,8 +78,9 @@ type searcher struct {
 const minPackingBudget = 6_000
 
 func newSearcher(s *cluster.Snapshot, set disrupt.Settings, candidates, busy []disrupt.Candidate, steps int) *searcher {
-	sr := &searcher{s: s, set: set, budgets: disrupt.NewBudgetTracker(s), evictionRates: disrupt.NewEvictionRates(s, set),
-		totals: disrupt.NewPoolTotals(s), found: newStepBook(len(busy)),
+	sr := &searcher{s: s, set: set, budgets: disrupt.NewBudgetTracker(s),
+		evictionRates: disrupt.NewEvictionRates(s, set),
+		totals:        disrupt.NewPoolTotals(s), found: newStepBook(len(busy)),
 		byNode: make(map[string]int), emptyNodes: make(map[string]bool)}
 	sr.packingBudget, sr.maxSteps = minPackingBudget, steps
 	for _, p := range s.Pools {
@@ -89,8 +90,9 @@ func newSearcher(s *cluster.Snapshot, set disrupt.Settings, candidates, busy []d
 	}
 	departures := make([]schedule.RemovableNode, len(busy))
 	for i, c := range busy {
-		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c, blocked: disrupt.BlockedNode{Claim: c.Claim.Name,
-			Node: c.Node.Name, Reason: disrupt.NothingCheaper}})
+		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c,
+			blocked: disrupt.BlockedNode{Claim: c.Claim.Name,
+				Node: c.Node.Name, Reason: disrupt.NothingCheaper}})
 		sr.packingBudget += len(c.Pods) / 4
 		sr.byNode[c.Node.Name] = i
 		departures[i] = schedule.RemovableNode{Host: c.Node.Name, Pods: c.Pods}

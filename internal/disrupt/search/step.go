@@ -102,7 +102,7 @@ func hasOwnThreshold(p *cluster.Pool) bool {
 }
 
 // moves puts the steps together that hang together.
-func (sb *stepBook) moves(candidates candidateList) []disrupt.Move {
+func (sb *stepBook) moves(candidates searchCandidates) []disrupt.Move {
 	var out []disrupt.Move
 	at := make(map[int]int)
 	members := make(map[int][]int)

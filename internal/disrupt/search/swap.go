@@ -85,7 +85,8 @@ type buyFunc func(places []int, chosen []disrupt.Candidate, before, needed float
 func (sr *searcher) try(places []int, buy buyFunc) (a saving.Appraisal, ok bool) {
 	chosen := sr.candidates.at(places)
 	if pod, until, bears := sr.evictionRates.Allow(chosen...); !bears {
-		sr.candidates.noteBlocked(places, disrupt.BlockedNode{Reason: disrupt.WorkloadResting, Pod: pod.ID(), Until: until})
+		sr.candidates.noteBlocked(places, disrupt.BlockedNode{Reason: disrupt.WorkloadResting, Pod: pod.ID(),
+			Until: until})
 		return saving.Appraisal{}, false
 	}
 	if !sr.mayUnion(places) {
@@ -96,8 +97,9 @@ func (sr *searcher) try(places []int, buy buyFunc) (a saving.Appraisal, ok bool)
 		return sr.appraise(places, chosen, nil)
 	}
 	if saved := before - sr.whatIf.WorthWithoutRoom(); saved < needed {
-		sr.candidates.noteBlocked(places, disrupt.BlockedNode{Reason: disrupt.NothingCheaper, Saving: saved, CertainSaving: saved,
-			NeededSaving: needed})
+		sr.candidates.noteBlocked(places, disrupt.BlockedNode{Reason: disrupt.NothingCheaper, Saving: saved,
+			CertainSaving: saved,
+			NeededSaving:  needed})
 		return saving.Appraisal{}, false
 	}
 	return buy(places, chosen, before, needed)
@@ -134,7 +136,8 @@ func (sr *searcher) originsOf(places []int, chosen []disrupt.Candidate) []disrup
 
 // needlesslyMoved says why nodes stay to which pods of others were to go, if that would have some of those go for
 // nothing: their pods had room there, and would need new nodes that cost no less than theirs.
-func (sr *searcher) needlesslyMoved(places []int, chosen []disrupt.Candidate, bins []schedule.Bin) *disrupt.BlockedNode {
+func (sr *searcher) needlesslyMoved(places []int, chosen []disrupt.Candidate,
+	bins []schedule.Bin) *disrupt.BlockedNode {
 	roots := make(map[int]bool)
 	for _, i := range places {
 		for _, j := range sr.podSourcesOf(i) {
@@ -150,6 +153,7 @@ func (sr *searcher) needlesslyMoved(places []int, chosen []disrupt.Candidate, bi
 			nodes, made = append(nodes, sr.candidates.at(step.indices)...), append(made, step.Bins...)
 		}
 	}
-	_, blocked := saving.FreeRiders(sr.set, nodes, made, saving.CandidateByNode(nodes), saving.PartDemand{NeedsChoice: true})
+	_, blocked := saving.FreeRiders(sr.set, nodes, made, saving.CandidateByNode(nodes),
+		saving.PartDemand{NeedsChoice: true})
 	return blocked
 }

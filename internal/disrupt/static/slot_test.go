@@ -58,7 +58,8 @@ func TestSlotsThatLoseTheirNodesWait(t *testing.T) {
 		{"one waits and another never was", 5, []func(*disrupttest.Fleet){lost(0, 2, time.Minute)},
 			"1=1; StaticCapacityBlocked 1 of 5 nodes are missing: " + said + ". The next is created at " +
 				next(time.Minute) + "; again in 1m0s"},
-		{"of two that wait the first is told", 5, []func(*disrupttest.Fleet){lost(0, 2, time.Minute), lost(1, 3, time.Second)},
+		{"of two that wait the first is told", 5, []func(*disrupttest.Fleet){lost(0, 2, time.Minute),
+			lost(1, 3, time.Second)},
 			"StaticCapacityBlocked 2 of 5 nodes are missing: " + said + ". The next is created at " +
 				next(time.Second) + "; again in 1s"},
 		{"more wait than are missing", 4, []func(*disrupttest.Fleet){lost(0, 2, time.Minute), lost(1, 2, time.Minute)},

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// KeepReplicas keeps the number of nodes that static pools ask for. Pods have no say in it, and neither have budgets: whoever
-// lowers the number wants fewer nodes.
+// KeepReplicas keeps the number of nodes that static pools ask for. Pods have no say in it, and neither have budgets:
+// whoever lowers the number wants fewer nodes.
 func KeepReplicas(s *cluster.Snapshot, settings schedule.Settings) disrupt.Result {
 	var result disrupt.Result
 	for _, p := range s.Pools {

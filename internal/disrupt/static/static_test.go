@@ -56,10 +56,11 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 			f.Claim("n3").Replaces = f.Fenced(command.Drifted, "n1")
 			f.S.InFlight["delete/n1"] = true
 		}, ""},
-		{"one was made to replace another that is being deleted, and that is one too many", 1, func(f *disrupttest.Fleet) {
-			f.Claim("n3").Replaces = f.Fenced(command.Drifted, "n1")
-			f.S.InFlight["delete/n1"] = true
-		}, "delete n2 on n2"},
+		{"one was made to replace another that is being deleted, and that is one too many", 1,
+			func(f *disrupttest.Fleet) {
+				f.Claim("n3").Replaces = f.Fenced(command.Drifted, "n1")
+				f.S.InFlight["delete/n1"] = true
+			}, "delete n2 on n2"},
 
 		// What keeps a pool from growing.
 		{"nothing is missing, and the pool can't be read", 3, func(f *disrupttest.Fleet) {
@@ -74,7 +75,9 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"the catalog can't be read", 4, func(f *disrupttest.Fleet) {
 			f.Pool.Catalog, f.Pool.CatalogError = nil, "denied"
 		}, "1 of 4 nodes are missing: denied (true)"},
-		{"the catalog could not be read lately", 4, func(f *disrupttest.Fleet) { f.Pool.CatalogError = "denied" }, "create 1"},
+		{"the catalog could not be read lately", 4, func(f *disrupttest.Fleet) {
+			f.Pool.CatalogError = "denied"
+		}, "create 1"},
 		{"the catalog is not known yet", 4, func(f *disrupttest.Fleet) { f.Pool.Catalog = nil }, ""},
 		{"the cloud refuses", 4, func(f *disrupttest.Fleet) {
 			f.Pool.InBackoff, f.Pool.BackoffCause = true, "quota"
@@ -90,7 +93,9 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 			"create 1; 2 of 6 nodes are missing: spec.limits.nodes is 4 (true)"},
 
 		// Who goes first.
-		{"what is only asked for goes once it is there", 2, func(f *disrupttest.Fleet) { f.Claim("n3").Expected = true }, ""},
+		{"what is only asked for goes once it is there", 2, func(f *disrupttest.Fleet) {
+			f.Claim("n3").Expected = true
+		}, ""},
 		{"what is only asked for goes before any that runs", 1, func(f *disrupttest.Fleet) {
 			f.Claim("n3").Expected = true
 		}, "delete n1 on n1"},
@@ -107,7 +112,9 @@ func TestStaticPoolsKeepTheirNumber(t *testing.T) {
 		{"an empty one before one with a pod", 2, func(f *disrupttest.Fleet) {
 			f.S.Pods = append(f.S.Pods[:1], f.S.Pods[2])
 		}, "delete n2 on n2"},
-		{"one with a daemon counts as empty", 2, func(f *disrupttest.Fleet) { f.Pod("p3").Daemon = true }, "delete n3 on n3"},
+		{"one with a daemon counts as empty", 2, func(f *disrupttest.Fleet) {
+			f.Pod("p3").Daemon = true
+		}, "delete n3 on n3"},
 		{"fewer pods before more", 2, func(f *disrupttest.Fleet) {
 			f.Run("more", "n1", 1)
 			f.Run("most", "n2", 1)
