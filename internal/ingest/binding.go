@@ -13,8 +13,8 @@ import (
 func (b *Book) podsNow() []*cluster.Pod {
 	all := b.pods.all()
 	own := false
-	for _, f := range b.inFlight {
-		bind, ok := f.command.(command.Bind)
+	for c := range b.commands.Each {
+		bind, ok := c.(command.Bind)
 		if !ok {
 			continue
 		}

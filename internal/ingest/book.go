@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -20,8 +19,13 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/cloud"
+	"github.com/tenon-sh/tenon/internal/ingest/drift"
+	"github.com/tenon-sh/tenon/internal/ingest/evictions"
+	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/ingest/quarantine"
 	"github.com/tenon-sh/tenon/internal/ingest/tries"
 	"github.com/tenon-sh/tenon/internal/ingest/volumes"
 	"github.com/tenon-sh/tenon/internal/plan"
@@ -38,15 +42,24 @@ type Book struct {
 	now            func() time.Time
 	labels         validate.Labels
 	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
-	otherObjects   otherObjects
 
-	specs        podspec.Specs
-	market       offerings.Market
-	launches     offerings.Launches
-	storage      volumes.Storage
-	mounts       volumes.Mounts
-	attachments  volumes.Attachments
-	attachLimits volumes.AttachLimits
+	specs         podspec.Specs
+	commands      inflight.Commands
+	evictions     evictions.Count
+	quarantined   quarantine.List
+	inventory     cloud.Inventory
+	others        cloud.Others
+	orphanEnds    cloud.OrphanEnds
+	orphanMemory  cloud.OrphanMemory // whether the pools can be relied on to remember held orphans
+	instancesGone cloud.Gone
+	drift         drift.States
+	driftWake     chan struct{} // wakes KeepDrift
+	market        offerings.Market
+	launches      offerings.Launches
+	storage       volumes.Storage
+	mounts        volumes.Mounts
+	attachments   volumes.Attachments
+	attachLimits  volumes.AttachLimits
 
 	spreadDefaults *defaultSpread // nil without default constraints
 	daemonBytes    int
@@ -76,28 +89,16 @@ type Book struct {
 	identity   string    // the UID of kube-system
 	endOrphans time.Time // what it says about orphans
 
-	catalogWake    chan struct{}        // wakes KeepCatalogs
-	podEvents      map[string]time.Time // by node
-	inFlight       map[string]*inFlight
-	awaitingWrites map[awaitedWrite]map[string]bool // the commands that wait for an object
-	retries        map[string]cluster.Retry
-	instancesGone  map[string]time.Time // since when the cloud says so, by claim UID and by provider id
-	inventoryWake  chan struct{}        // wakes KeepInventory
-	inventory      inventoryState
-	evictions      map[string]*ownerEvictions // to save money, within the hour, by owner
-	evictionsSince time.Time                  // since when evictions are counted
-	// orphansEnded is when the cloud was first asked to end instances that nobody claimed, by provider id.
-	orphansEnded map[string]time.Time
-	orphanMemory orphanMemory // whether the pools can be relied on to remember held orphans
+	catalogWake   chan struct{}        // wakes KeepCatalogs
+	podEvents     map[string]time.Time // by node
+	inventoryWake chan struct{}        // wakes KeepInventory
 	// when a claim vanished that was not being deleted, or when we began to look
 	claimLost         time.Time
 	tries             tries.Tracker
 	slots             tries.Slots
-	driftStates       driftStates
 	lastPlanned       time.Time
 	lastBound         time.Time // when a pod that we knew was bound last
 	schedulerActivity cluster.SchedulerActivity
-	quarantined       quarantined
 	tellBreakdown     func(plan.PlannerFailure) // nil if nobody is to be told
 	onRead            func(*corev1.Pod)         // told of each pod before it is read; nil but in tests
 	podsLoaded        signal                    // the pods that were there at the start are known
@@ -106,13 +107,16 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		launches: offerings.NewLaunches(),
-		storage:  volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
+		commands: inflight.New(), evictions: evictions.New(now()), quarantined: quarantine.New(),
+		others:     cloud.NewOthers(),
+		orphanEnds: make(cloud.OrphanEnds), instancesGone: make(cloud.Gone), drift: drift.New(),
+		driftWake: make(chan struct{}, 1),
+		launches:  offerings.NewLaunches(),
+		storage:   volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
 		attachLimits: volumes.NewAttachLimits(),
 		specs:        podspec.New(),
 		now:          now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool),
-		otherObjects: newOtherObjects(),
-		changed:      make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
+		changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
 		catalogWake: make(chan struct{}, 1),
 		pods:        newOrderedMap[*cluster.Pod](),
 		namespaces:  newSharedMap[cluster.Labels](),
@@ -125,15 +129,10 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		nominees:    make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
 		healthConditions: make(map[string]bool),
 		nodeBy:           make(map[string]string), claimBy: make(map[string]string),
-		pdbs:           make(map[string]*cluster.PDB),
-		awaitingWrites: make(map[awaitedWrite]map[string]bool),
-		inventoryWake:  make(chan struct{}, 1),
-		podEvents:      make(map[string]time.Time), inFlight: make(map[string]*inFlight),
-		retries: make(map[string]cluster.Retry), instancesGone: make(map[string]time.Time),
-		evictions:      make(map[string]*ownerEvictions),
-		evictionsSince: now(), tries: tries.New(now()), slots: tries.NewSlots(), claimLost: now(),
-		orphansEnded: make(map[string]time.Time),
-		driftStates:  newDriftStates(), quarantined: newQuarantined(),
+		pdbs:          make(map[string]*cluster.PDB),
+		inventoryWake: make(chan struct{}, 1),
+		podEvents:     make(map[string]time.Time),
+		tries:         tries.New(now()), slots: tries.NewSlots(), claimLost: now(),
 	}
 	b.market = offerings.NewMarket(b.measureType)
 	for _, kind := range kinds {
@@ -170,21 +169,25 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.reclaimDimensions(now)
 	b.remeasure()
 	b.collectGarbage()
-	left := b.quarantineNow(now)
+	left, ended := b.quarantined.Now(now)
+	if ended {
+		b.noteChange(changesDemand | changesRoom | changesDisruption)
+	}
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, DemandRev: b.revs.demand, SupplyRev: b.revs.supply, RoomRev: b.revs.room,
 		DisruptionRev: b.revs.disruption, Names: b.specs.Dims.Names.Clone(), PlannedAt: b.lastPlanned,
 		LastBound:         b.lastBound,
 		SchedulerActivity: b.schedulerActivity,
 		Pods:              b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
-		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(), Inventory: b.inventoryNow(),
-		OtherPools: b.otherPoolsNow(), Notes: valuesByKey(b.notes),
-		InFlight: make(map[string]bool, len(b.inFlight)), Retry: maps.Clone(b.retries),
-		InstancesGone: make(map[string]bool, len(b.instancesGone)), Quarantine: left,
+		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(),
+		Inventory:  b.others.Without(b.inventory.Now()),
+		OtherPools: b.others.Pools(), Notes: valuesByKey(b.notes),
+		InFlight: b.commands.Keys(), Retry: b.commands.Retries(),
+		InstancesGone: b.instancesGone.Keys(), Quarantine: left,
 		Cluster: b.identity, EndOrphans: b.endOrphans, ClaimLostAt: b.claimLost,
-		OrphansUnknown: b.orphanMemory.isUnknown(now), OrphansEnded: maps.Clone(b.orphansEnded),
+		OrphansUnknown: b.orphanMemory.IsUnknown(now), OrphansEnded: map[string]time.Time(maps.Clone(b.orphanEnds)),
 	}
-	s.EvictedToSave, s.EvictionsDropAt = b.evictedNow()
+	s.EvictedToSave, s.EvictionsDropAt = b.evictions.Now()
 	for _, e := range valuesByKey(b.nodes) {
 		s.Nodes = append(s.Nodes, e.node)
 	}
@@ -192,12 +195,6 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		s.Pools = append(s.Pools, b.poolNow(e, now))
 	}
 	s.Claims = b.claimsNow(s.Pools)
-	for key := range b.inFlight {
-		s.InFlight[key] = true
-	}
-	for key := range b.instancesGone {
-		s.InstancesGone[key] = true
-	}
 	s.Seal()
 	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.get, Class: b.specs.KnownClass,
 		AddAuthor: b.addCauseAuthor})
@@ -224,10 +221,8 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 	for _, e := range b.claims {
 		out = append(out, b.claimNow(e, byName[e.claim.Pool]))
 	}
-	for _, f := range b.inFlight {
-		if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil {
-			out = append(out, expectedClaim(create, b.now()))
-		}
+	for create := range b.asked {
+		out = append(out, expectedClaim(create, b.now()))
 	}
 	slices.SortFunc(out, func(x, y *cluster.Claim) int { return cmp.Compare(x.Name, y.Name) })
 	return out
@@ -248,8 +243,7 @@ func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 			price, estimated = o.Price, o.Estimated
 		}
 	}
-	_, gone := b.instancesGone[c.UID]
-	drifted := b.driftOf(c)
+	gone, drifted := b.instancesGone.Has(c.UID), b.drift.Of(c)
 	refused, isRefused := b.launches.RefusalCondition(c)
 	if last := e.inSnapshot; last != nil && e.madeFrom == c && !isRefused && last.LastPodEvent == event &&
 		last.Price == price && last.Estimated == estimated && last.InstanceGone == gone && last.DriftedFrom == drifted {
@@ -297,15 +291,6 @@ func (b *Book) remeasure() {
 		e.claim = &c
 	}
 	b.market.Remeasure()
-}
-
-// parseVersion reads a resource version; Kubernetes defines them as rising integers.
-func parseVersion(text string) uint64 {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // Names numbers the resources that are known now.

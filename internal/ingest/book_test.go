@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/validate"
@@ -70,7 +71,7 @@ func TestCommandIsNotBusyForeverIfTheWatchIsDown(t *testing.T) {
 	b.Begin(c)
 	b.Record(command.Outcome{Command: c, At: b.now(), Writes: []command.Write{{Kind: command.KindClaim, Name: "a",
 		Version: "9"}}})
-	clock.tick(watchTimeout + time.Second)
+	clock.tick(inflight.WatchTimeout + time.Second)
 	if b.Snapshot().InFlight[c.Key()] {
 		t.Error("a command that the watch never confirmed blocks its successor for good")
 	}
@@ -89,8 +90,8 @@ func TestFailureIsRetriedLaterAndLater(t *testing.T) {
 		}
 		waits = append(waits, s.Retry[c.Key()].NotBefore.Sub(clock.at))
 	}
-	if waits[0] != firstRetry || waits[1] != 2*firstRetry || waits[11] != lastRetry {
-		t.Errorf("waits %v: want %s, doubling, up to %s", waits, firstRetry, lastRetry)
+	if waits[0] != inflight.FirstRetry || waits[1] != 2*inflight.FirstRetry || waits[11] != inflight.LastRetry {
+		t.Errorf("waits %v: want %s, doubling, up to %s", waits, inflight.FirstRetry, inflight.LastRetry)
 	}
 	b.Record(command.Outcome{Command: c, At: b.now()})
 	if _, failed := b.Snapshot().Retry[c.Key()]; failed {

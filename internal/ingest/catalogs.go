@@ -173,8 +173,8 @@ func (b *Book) measureType(t *cloudprovider.InstanceType) (capacity, allocatable
 
 // asked yields the claims that are being made and that the watch has not shown. The lock is held.
 func (b *Book) asked(yield func(command.CreateClaim) bool) {
-	for _, f := range b.inFlight {
-		if create, ok := f.command.(command.CreateClaim); ok && b.claims[create.Name] == nil && !yield(create) {
+	for c := range b.commands.Each {
+		if create, ok := c.(command.CreateClaim); ok && b.claims[create.Name] == nil && !yield(create) {
 			return
 		}
 	}

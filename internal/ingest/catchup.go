@@ -68,7 +68,7 @@ func (b *Book) claimUID(name string) string {
 	if e := b.claims[name]; e != nil {
 		return e.claim.UID
 	}
-	return b.otherObjects.claims[name].uid
+	return b.others.ClaimUID(name)
 }
 
 func (b *Book) nodeUID(name string) string {

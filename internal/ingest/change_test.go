@@ -19,6 +19,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -211,7 +212,7 @@ func TestClaimsMoveRevisions(t *testing.T) {
 	}
 	b.Begin(create)
 	created()
-	if got := moved(b, func() { clock.tick(createWatchTimeout + time.Second) }); got != "supply help" {
+	if got := moved(b, func() { clock.tick(inflight.CreateWatchTimeout + time.Second) }); got != "supply help" {
 		t.Errorf("a claim that never appeared is given up: %q", got)
 	}
 }

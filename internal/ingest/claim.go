@@ -50,10 +50,10 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 		return
 	}
 	c := b.readClaim(claim)
-	b.trackDrift(c, claim.Spec.NodeClassRef)
+	b.drift.Track(c, claim.Spec.NodeClassRef, b.now())
 	old := b.claims[c.Name]
 	if old != nil && old.claim.UID != c.UID {
-		delete(b.driftStates.byClaim, old.claim.UID)
+		b.drift.Forget(old.claim.UID)
 		b.forgetNote("NodeClaim", old.claim.UID)
 		b.forgetNote(madeForNote, old.claim.UID)
 	}
@@ -61,7 +61,7 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	case old != nil && old.claim.UID == c.UID:
 		c.FirstSeen = old.claim.FirstSeen
 		c.Deleting = b.deletedAt(old.claim.Deleting, c.Deleting)
-	case b.inFlight[command.CreateClaim{Name: c.Name}.Key()] != nil:
+	case b.commands.Has(command.CreateClaim{Name: c.Name}.Key()):
 		c.FirstSeen = b.now()
 	}
 	entry := &claimEntry{claim: c, capacity: claim.Status.Capacity, allocatable: claim.Status.Allocatable,
@@ -212,7 +212,7 @@ func (b *Book) dropClaim(name string) {
 		b.tries.EndTracking(e.claim, b.now())
 		b.slots.End(e.claim, b.now(), b.slotEnd(e.claim)) // whether its launch was refused still counts here
 		b.launches.ForgetRefusal(e.claim.UID)
-		delete(b.driftStates.byClaim, e.claim.UID)
+		b.drift.Forget(e.claim.UID)
 		b.forgetNote("NodeClaim", e.claim.UID)
 		b.forgetNote(madeForNote, e.claim.UID)
 		what |= b.rereadNominees(b.nodeBy[e.claim.ProviderID])

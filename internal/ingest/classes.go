@@ -121,8 +121,8 @@ func (b *Book) dimensionsFixed() [resource.Size]bool {
 	for _, e := range b.claims {
 		markUsed(&used, &e.claim.Requests)
 	}
-	for _, f := range b.inFlight {
-		if create, ok := f.command.(command.CreateClaim); ok {
+	for c := range b.commands.Each {
+		if create, ok := c.(command.CreateClaim); ok {
 			markUsed(&used, &create.Requests)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/drift"
 )
 
 // oracle says of claims, by name, how they have drifted, and remembers whom it was asked about. It is a reader of
@@ -135,7 +136,7 @@ func TestDriftAnswersThatFail(t *testing.T) {
 	if err := b.AskDueDrift(t.Context(), o, o); err != nil {
 		t.Errorf("asked at once again: %v", err)
 	}
-	c.tick(retryDrift)
+	c.tick(drift.RetryDrift)
 	o.err = &cloudprovider.NotFoundError{}
 	if got := o.ask(b); got != "a" || b.Snapshot().Claim("a").DriftedFrom != "" {
 		t.Errorf("asked %q; drifted %q although it is gone", got, b.Snapshot().Claim("a").DriftedFrom)
@@ -211,7 +212,7 @@ func TestOnlyNewsAboutDriftMatters(t *testing.T) {
 	b.SetClaim(classed("a", "default"))
 	ask := func() (told string, mattered bool) {
 		before := b.Snapshot().DisruptionRev
-		c.tick(askDrift)
+		c.tick(drift.AskDrift)
 		return o.ask(b), b.Snapshot().DisruptionRev != before
 	}
 	if told, mattered := ask(); told != "a" || mattered {

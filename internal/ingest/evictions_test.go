@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -163,35 +162,5 @@ func TestEvictionsBeforeAFailoverAreSupposed(t *testing.T) {
 	}
 	if got := b.Snapshot().EvictedToSave["default/rs"]; got != 1 {
 		t.Errorf("%d evictions are supposed, want 1", got)
-	}
-}
-
-// A replica that starts beside very many young pods of one owner is not held up by them: each is counted once, and they
-// are brought into order once. The watch shows them in any order.
-func TestVeryManyEvictionsAreSupposed(t *testing.T) {
-	b, c := newBook()
-	const pods = 150_000
-	for i := range pods {
-		age := time.Duration(1+i*7919%pods) * time.Hour / (pods + 2)
-		p := &cluster.Pod{UID: fmt.Sprint(i), Owner: "default/rs", Created: c.now().Add(-age)}
-		b.assumeEviction(p)
-		b.assumeEviction(p)
-	}
-	check := func(count int) {
-		t.Helper()
-		s := b.Snapshot()
-		if got := s.EvictedToSave["default/rs"]; got < count-1 || got > count+1 {
-			t.Errorf("%d evictions are supposed, expected %d", got, count)
-		}
-		if s.EvictionsDropAt["default/rs"].Before(s.Now) {
-			t.Errorf("the first ceases to count at %v, and it is %v", s.EvictionsDropAt["default/rs"], s.Now)
-		}
-	}
-	check(pods)
-	c.tick(30 * time.Minute)
-	check(pods / 2)
-	c.tick(30 * time.Minute)
-	if b.Snapshot(); len(b.evictions) != 0 {
-		t.Errorf("%d owners are remembered after an hour", len(b.evictions))
 	}
 }

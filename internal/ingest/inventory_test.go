@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/cloud"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -27,7 +28,7 @@ func (l lister) List(context.Context) ([]*cloudprovider.Instance, error) { retur
 func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 	b, clock := newBook()
 	fails := false
-	cloud := lister{list: func() ([]*cloudprovider.Instance, error) {
+	machines := lister{list: func() ([]*cloudprovider.Instance, error) {
 		if fails {
 			return nil, errors.New("boom")
 		}
@@ -36,7 +37,7 @@ func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 	// next is how long it takes until the cloud is asked.
 	next := func() (waited time.Duration) {
 		for {
-			if asked, _ := b.RefreshInventory(t.Context(), cloud); asked {
+			if asked, _ := b.RefreshInventory(t.Context(), machines); asked {
 				return waited
 			}
 			clock.tick(time.Second)
@@ -51,9 +52,9 @@ func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 			}
 		}
 	}
-	expect("at the start", slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{earlyInventory},
-		earlyInventories-1))...)
-	expect("later", lateInventory, lateInventory)
+	expect("at the start", slices.Concat([]time.Duration{0}, slices.Repeat([]time.Duration{cloud.Early},
+		cloud.EarlyTimes-1))...)
+	expect("later", cloud.Late, cloud.Late)
 
 	ours := machine("n")
 	ours.Labels = map[string]string{"karpenter.kwok.sh/kwoknodeclass": "default"}
@@ -61,21 +62,21 @@ func TestCensusIsTakenOftenAtFirst(t *testing.T) {
 	ready.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	b.SetNode(ready)
 	b.SetNode(ours)
-	expect("a node of ours is not ready", urgentInventory, lateInventory)
+	expect("a node of ours is not ready", cloud.Urgent, cloud.Late)
 	b.SetClaim(claimObject("a", "1"))
 	b.Record(command.Outcome{Command: command.LaunchInstance{Claim: "a"}, At: b.now(), Err: errors.New("lost")})
-	expect("a launch leaves doubt", urgentInventory, lateInventory)
+	expect("a launch leaves doubt", cloud.Urgent, cloud.Late)
 	b.Record(command.Outcome{Command: command.Terminate{Claim: "a"}, At: b.now(), Err: errors.New("lost")})
-	expect("a termination leaves doubt", urgentInventory, lateInventory)
+	expect("a termination leaves doubt", cloud.Urgent, cloud.Late)
 	b.DeleteNode("n")
 	clock.tick(time.Minute)
-	expect("a node of ours is gone, long after the last census", 0, lateInventory)
+	expect("a node of ours is gone, long after the last census", 0, cloud.Late)
 
 	fails = true
-	expect("it fails", lateInventory, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second, 80*time.Second,
-		longestInventoryWait, longestInventoryWait)
+	expect("it fails", cloud.Late, 5*time.Second, 10*time.Second, 20*time.Second, 40*time.Second, 80*time.Second,
+		cloud.LongestWait, cloud.LongestWait)
 	fails = false
-	expect("it works again", longestInventoryWait, lateInventory)
+	expect("it works again", cloud.LongestWait, cloud.Late)
 }
 
 func TestCensusTellsWhatTheCloudRuns(t *testing.T) {
@@ -121,7 +122,7 @@ func TestCensusTroubleIsToldOnce(t *testing.T) {
 	var fails atomic.Bool
 	fails.Store(true)
 	var asked atomic.Int64
-	cloud := lister{list: func() ([]*cloudprovider.Instance, error) {
+	machines := lister{list: func() ([]*cloudprovider.Instance, error) {
 		asked.Add(1)
 		if fails.Load() {
 			return nil, errors.New("boom")
@@ -131,7 +132,7 @@ func TestCensusTroubleIsToldOnce(t *testing.T) {
 	told := make(chan error, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- book.KeepInventory(ctx, cloud, func(err error) { told <- err }) }()
+	go func() { done <- book.KeepInventory(ctx, machines, func(err error) { told <- err }) }()
 	if err := <-told; err == nil {
 		t.Fatal("the first word is that all is well")
 	}
@@ -139,7 +140,7 @@ func TestCensusTroubleIsToldOnce(t *testing.T) {
 		t.Helper()
 		waitUntil(t, "the cloud is asked", func() bool {
 			book.mu.Lock()
-			book.inventory.last = time.Now().Add(-time.Hour) // its time has come
+			book.inventory.Last = time.Now().Add(-time.Hour) // its time has come
 			book.mu.Unlock()
 			select {
 			case book.inventoryWake <- struct{}{}:

@@ -27,7 +27,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		b.noteProtectionEnd(old, p)
 		b.notePodEvent(old, p, decode.CameAt(pod))
 		if old == nil {
-			b.assumeEviction(p)
+			b.evictions.Assume(p, b.owners.current[p.Owner].Created)
 		}
 		b.noteVolumesMoved(p.UID)
 		if p.Daemon {
@@ -38,7 +38,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 		}
 	}
 	b.noteActivityOf(old, p)
-	b.noteNominationSeen(p)
+	b.commands.NominationSeen(p)
 	b.trackPodEnd(p, pod)
 	settled := b.settleWrites(command.KindPod, p.UID)
 	awaited := !same && b.trackPod(old, p)

@@ -30,7 +30,7 @@ func (b *Book) SetPool(pool *v1.NodePool) {
 		return
 	}
 	old := b.pools[pool.Name]
-	e := &poolEntry{object: pool, version: parseVersion(pool.ResourceVersion)}
+	e := &poolEntry{object: pool, version: decode.ParseVersion(pool.ResourceVersion)}
 	if old != nil && old.hasSameSpec(pool) {
 		same := *old.pool
 		e.pool, e.windows = &same, old.windows
@@ -124,7 +124,7 @@ func (b *Book) putPool(e *poolEntry) {
 	if old != nil {
 		before = old.pool
 	}
-	b.orphanMemory.poolSeen(before, e.pool, b.now())
+	b.orphanMemory.PoolSeen(before, e.pool, b.now())
 	if old != nil && old.pool.UID != e.pool.UID {
 		b.forgetNote("NodePool", old.pool.UID)
 	}
@@ -168,7 +168,7 @@ func (b *Book) dropPool(name string) {
 	}
 	delete(b.pools, name)
 	if e != nil {
-		b.orphanMemory.poolDeleted(e.pool, len(b.pools))
+		b.orphanMemory.PoolDeleted(e.pool, len(b.pools))
 	}
 	b.market.Drop(name)
 	b.specs.Dims.SetSold(b.market.Sold())
@@ -252,7 +252,7 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.nodeClasses, ref)
-	delete(b.driftStates.versions, ref)
+	b.drift.ForgetClass(ref)
 	b.market.DropClass(ref)
 	b.forgetLaunches(ref)
 	b.noteAndWake(changesRoom)

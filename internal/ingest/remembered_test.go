@@ -193,7 +193,7 @@ func (d *drama) turnNode(name string) {
 func (d *drama) begin() {
 	for _, c := range d.before.Commands {
 		create, ok := c.(command.CreateClaim)
-		if !ok || d.r.Intn(2) == 0 || d.b.claims[create.Name] != nil || d.b.inFlight[create.Key()] != nil {
+		if !ok || d.r.Intn(2) == 0 || d.b.claims[create.Name] != nil || d.b.commands.Has(create.Key()) {
 			continue
 		}
 		d.b.Begin(c)

@@ -46,7 +46,7 @@ func (b *Book) setBrokenPool(pool *v1.NodePool, lost []decode.Unreadable) {
 		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; "+
 			"correct or remove it", l.Err)})
 	}
-	b.putPool(&poolEntry{pool: p, object: pool, version: parseVersion(pool.ResourceVersion),
+	b.putPool(&poolEntry{pool: p, object: pool, version: decode.ParseVersion(pool.ResourceVersion),
 		windows: make([]window, 1)})
 }
 

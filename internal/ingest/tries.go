@@ -49,8 +49,7 @@ func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
 	if c.Slot.Try == 0 {
 		return tries.SlotEnd{}
 	}
-	_, gone := b.instancesGone[c.UID]
-	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: gone, Refused: b.launches.WasRefused(c)}
+	return tries.SlotEnd{Node: b.nodeOf(c), InstanceGone: b.instancesGone.Has(c.UID), Refused: b.launches.WasRefused(c)}
 }
 
 // eachClaim yields the claims in no order. The lock is held.

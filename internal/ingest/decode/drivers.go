@@ -16,7 +16,7 @@ const (
 	portworxDriver = "pxd.portworx.com"
 )
 
-// csiDriver is the driver behind a storage class' provisioner; empty for those of old whose volumes nobody counts.
+// CsiDriver is the driver behind a storage class' provisioner; empty for those of old whose volumes nobody counts.
 func CsiDriver(provisioner string) string {
 	switch provisioner {
 	case "kubernetes.io/aws-ebs":
@@ -35,7 +35,7 @@ func CsiDriver(provisioner string) string {
 	return provisioner
 }
 
-// diskOf names the driver of a volume and its handle there; both empty if nobody counts it.
+// DiskOf names the driver of a volume and its handle there; both empty if nobody counts it.
 func DiskOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	s := &pv.Spec.PersistentVolumeSource
 	switch {
@@ -55,7 +55,7 @@ func DiskOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	return "", ""
 }
 
-// inlineDisk is diskOf for a disk that a pod names without a claim. Volumes that a driver makes for one pod alone (csi)
+// InlineDisk is diskOf for a disk that a pod names without a claim. Volumes that a driver makes for one pod alone (csi)
 // are not counted by Kubernetes.
 func InlineDisk(v *corev1.Volume) (driver, handle string) {
 	switch {
@@ -73,7 +73,7 @@ func InlineDisk(v *corev1.Volume) (driver, handle string) {
 	return "", ""
 }
 
-// topologyKey is the label that a volume's topology is about. Drivers have zone labels of their own, which a node gets
+// TopologyKey is the label that a volume's topology is about. Drivers have zone labels of their own, which a node gets
 // only when the driver has come up on it; they say the same as the zone of the node.
 func TopologyKey(key string) string {
 	switch key {

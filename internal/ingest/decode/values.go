@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,4 +109,13 @@ func PhaseOf(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// ParseVersion reads a resource version; Kubernetes defines them as rising integers.
+func ParseVersion(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package ingest
+package cloud
 
 import (
 	"testing"
@@ -15,30 +15,30 @@ func TestHoldMemory(t *testing.T) {
 		{Type: cluster.Ready, Status: cluster.True}}}}
 	holding := &cluster.Pool{Name: "p", Status: cluster.PoolStatus{Conditions: []cluster.Condition{
 		{Type: cluster.OrphansHeld, Status: cluster.True, Reason: cluster.ManyOrphans}}}}
-	ask := func(m *orphanMemory, at time.Duration, want bool, when string) {
+	ask := func(m *OrphanMemory, at time.Duration, want bool, when string) {
 		t.Helper()
-		if got := m.isUnknown(start.Add(at)); got != want {
+		if got := m.IsUnknown(start.Add(at)); got != want {
 			t.Errorf("%s: unknown %v, want %v", when, got, want)
 		}
 	}
-	var m orphanMemory
+	var m OrphanMemory
 	ask(&m, 0, false, "no pool yet")
-	m.poolSeen(nil, fresh, start)
-	m.poolDeleted(written, 0)
+	m.PoolSeen(nil, fresh, start)
+	m.PoolDeleted(written, 0)
 	ask(&m, time.Hour, false, "the last pool is gone, and held nothing")
-	m.poolSeen(nil, holding, start.Add(time.Hour))
-	m.poolDeleted(holding, 1)
+	m.PoolSeen(nil, holding, start.Add(time.Hour))
+	m.PoolDeleted(holding, 1)
 	ask(&m, time.Hour, false, "another pool remembers")
-	m.poolDeleted(holding, 0)
+	m.PoolDeleted(holding, 0)
 	ask(&m, 30*time.Hour, true, "the last pool is gone, and many were held")
-	m.poolSeen(nil, fresh, start.Add(30*time.Hour))
-	m.poolSeen(fresh, written, start.Add(30*time.Hour+time.Second))
+	m.PoolSeen(nil, fresh, start.Add(30*time.Hour))
+	m.PoolSeen(fresh, written, start.Add(30*time.Hour+time.Second))
 	ask(&m, 30*time.Hour+orphansTellTime-1, true, "a new pool")
-	m.poolDeleted(written, 0)
+	m.PoolDeleted(written, 0)
 	ask(&m, 40*time.Hour, true, "it is gone before it had time to tell")
-	m.poolSeen(nil, fresh, start.Add(40*time.Hour))
+	m.PoolSeen(nil, fresh, start.Add(40*time.Hour))
 	ask(&m, 40*time.Hour+orphansTellTime, false, "a pool that had time to tell")
-	m.poolDeleted(holding, 0)
-	m.poolSeen(nil, holding, start.Add(50*time.Hour))
+	m.PoolDeleted(holding, 0)
+	m.PoolSeen(nil, holding, start.Add(50*time.Hour))
 	ask(&m, 50*time.Hour, false, "a pool is back and says what it said")
 }
