@@ -10,6 +10,8 @@ package cloudprovider
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -163,6 +165,14 @@ type Instance struct {
 
 // Owner is whose instance it is.
 func (i *Instance) Owner() Owner { return Owner{ClaimName: i.ClaimName, ClaimUID: i.ClaimUID} }
+
+// DeepCopy returns a copy that the caller may change.
+func (i *Instance) DeepCopy() *Instance {
+	out := *i
+	out.Labels, out.Annotations, out.Refused = maps.Clone(i.Labels), maps.Clone(i.Annotations), slices.Clone(i.Refused)
+	out.Capacity, out.Allocatable = i.Capacity.DeepCopy(), i.Allocatable.DeepCopy()
+	return &out
+}
 
 // DriftReason is a CamelCase word for the Drifted condition, such as "AMIDrift". Empty means no drift.
 type DriftReason string

@@ -8,17 +8,16 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 )
 
 // EC2API are the calls of Amazon EC2 that launching, finding and ending instances needs. *ec2.Client has them.
 type EC2API interface {
 	offer.API
+	ownership.API
 	template.API
 	CreateFleet(context.Context, *ec2.CreateFleetInput, ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error)
-	CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
-	DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
-		...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	RunInstances(context.Context, *ec2.RunInstancesInput, ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error)
 	TerminateInstances(context.Context, *ec2.TerminateInstancesInput,
 		...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error)

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -38,7 +40,7 @@ func (p *Provider) Create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 			return nil, ctx.Err()
 		}
 		if f.err == nil {
-			return copyInstance(f.instance), nil
+			return f.instance.DeepCopy(), nil
 		}
 		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
 			return nil, f.err
@@ -55,8 +57,8 @@ func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 		}
 		there, q, err := p.findOrPrepare(ctx, claim)
 		switch {
-		case errors.Is(err, errMayBeHidden):
-			p.pause(ctx, scanAgainAfter)
+		case errors.Is(err, ownership.ErrMayBeHidden):
+			p.pause(ctx, ownership.ScanAgainAfter)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -86,10 +88,10 @@ func (p *Provider) findOrPrepare(ctx context.Context, claim *v1.NodeClaim) (ther
 // existing finds the claim's instance if it has one. It asks EC2 only while a process before this one may have launched
 // it.
 func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudprovider.Instance, error) {
-	a := p.ownership.recallInstance(claim)
+	a := p.register.RecallInstance(claim)
 	if a == nil {
 		var err error
-		if a, err = p.fromPredecessor(ctx, claim); a == nil || err != nil {
+		if a, err = p.instances.FromPredecessor(ctx, claim); a == nil || err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +100,7 @@ func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudpro
 	case cloudprovider.IsNotFound(err):
 		return nil, nil // it has ended before anybody learnt of it
 	case err == nil && there.Terminating:
-		p.ownership.leaveClaim(a.id, p.now())
+		p.register.LeaveClaim(a.ID, p.now())
 		return nil, nil // it is about to: no good to the claim
 	}
 	return there, err
@@ -299,7 +301,7 @@ func (f *createCalls) join(uid types.UID) (of *createCall, first bool) {
 
 func (f *createCalls) end(uid types.UID, of *createCall, instance *cloudprovider.Instance, err error) {
 	if instance != nil {
-		of.instance = copyInstance(instance)
+		of.instance = instance.DeepCopy()
 	}
 	of.err = err
 	f.mu.Lock()

@@ -8,12 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
@@ -141,6 +146,14 @@ func TestCallsForOneClaim(t *testing.T) {
 	}
 }
 
+// noInstances is an EC2 without instances.
+type noInstances struct{ EC2API }
+
+func (noInstances) DescribeInstances(context.Context, *ec2.DescribeInstancesInput,
+	...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
+	return &ec2.DescribeInstancesOutput{}, nil
+}
+
 // counting is an API server without classes. It notes how many launches are about to be asked for when it is asked.
 type counting struct {
 	client.Reader
@@ -156,8 +169,9 @@ func (c *counting) Get(context.Context, client.ObjectKey, client.Object, ...clie
 // A launch is about to be asked for until it is known what to ask for, or that there is nothing to ask: others wait for
 // it only so long.
 func TestLaunchesThatAreComing(t *testing.T) {
-	api := &counting{p: &Provider{ownership: newOwnership(), now: time.Now}}
-	api.p.classes, api.p.scans.complete = api, true
+	api := &counting{p: &Provider{register: ownership.NewRegister(), now: time.Now}}
+	api.p.instances = ownership.NewInstances(api.p.register, ownership.Options{EC2: noInstances{}, Now: time.Now})
+	api.p.classes = api
 	claim := &v1.NodeClaim{}
 	claim.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.Kind, Name: "default"}
 	if _, _, err := api.p.findOrPrepare(t.Context(), claim); err == nil || api.coming != 1 ||

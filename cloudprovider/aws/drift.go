@@ -6,8 +6,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/apimachinery/pkg/api/meta"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -40,11 +43,11 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	if staticDrift(class, claim) {
 		return NodeClassDrift, nil
 	}
-	id, err := instanceID(claim.Status.ProviderID)
+	id, err := ownership.InstanceID(claim.Status.ProviderID)
 	if err != nil {
 		return "", nil
 	}
-	i, err := p.fromRecentScan(ctx, id, claim.Status.ProviderID)
+	i, err := p.instances.FromRecentScan(ctx, id, claim.Status.ProviderID)
 	if err != nil || i == nil {
 		return "", err
 	}
@@ -67,23 +70,6 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 		return PlacementGroupDrift, err
 	}
 	return "", err
-}
-
-// fromRecentScan finds the instance in the last look at all instances if that is not old. Drift is no hurry, and
-// thousands of claims ask.
-func (p *Provider) fromRecentScan(ctx context.Context, id, providerID string) (*ec2types.Instance, error) {
-	v := p.scans.recent(p.now())
-	if v == nil {
-		var err error
-		if v, err = p.scan(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if i := v.byID[id]; i != nil {
-		return i, nil
-	}
-	i, _, err := p.findInstance(ctx, id, providerID)
-	return i, err
 }
 
 // staticDrift compares the version of the class that the claim was launched from with the present one.

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 )
 
 const (
@@ -160,14 +161,14 @@ func (l *fleetLaunch) timeoutError(turn int, err error) error {
 func (l *fleetLaunch) answerServed(r *fleetRequest) (rest []*launchRequest) {
 	passed := l.refusals.refs()
 	for _, q := range r.requests {
-		a := l.provider.ownership.instanceOf(q.claim.UID)
+		a := l.provider.register.InstanceOf(q.claim.UID)
 		switch {
 		case a == nil:
 			rest = append(rest, q)
-		case a.createAnswer == nil:
+		case a.CreateAnswer == nil:
 			l.answers[q] = launchAnswer{Err: errLaunchedElsewhere}
 		default:
-			got := copyInstance(a.createAnswer)
+			got := a.CreateAnswer.DeepCopy()
 			got.Refused = passed
 			l.answers[q] = launchAnswer{Value: got}
 		}
@@ -184,18 +185,18 @@ func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost boo
 	code, none := fault.Code(err), noCapacity(r, err)
 	switch {
 	case lost:
-		p.ownership.noteLost(r, told, p.now(), p.now())
+		p.register.NoteLost(r.Launch, told, p.now(), p.now())
 		return false, told
 	case none == nil && didNothing(err):
-		p.ownership.undoLaunch(r)
+		p.register.UndoLaunch(r.Launch)
 		return false, told
-	case code == "IdempotentParameterMismatch" && !p.scans.isComplete():
+	case code == "IdempotentParameterMismatch" && !p.instances.IsComplete():
 		// A process before this one has asked for the same claims with other words. Its instances come to be seen in a
 		// moment.
-		p.ownership.undoLaunch(r)
+		p.register.UndoLaunch(r.Launch)
 		return false, told
 	}
-	p.ownership.assignLaunched(r, nil, nil, p.now())
+	p.register.AssignLaunched(r.Launch, nil, nil, p.now())
 	switch {
 	case isTemplateGone(code):
 		again = p.renewTemplates(ctx, r) == nil
@@ -203,7 +204,7 @@ func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost boo
 	case isSubnetGone(code):
 		again = p.avoidNamed(r, err)
 	case code == "IdempotentParameterMismatch":
-		again = p.scanBeforeLaunch(ctx)
+		again = p.instances.ScanBeforeLaunch(ctx)
 	}
 	if none != nil {
 		return again, none
@@ -227,18 +228,18 @@ func (p *Provider) avoidNamed(r *fleetRequest, err error) bool {
 func (p *Provider) assignInstances(r *fleetRequest, out *ec2.CreateFleetOutput) (used map[string]int64) {
 	now, list := p.now(), r.fleetInstances(out)
 	used = map[string]int64{}
+	byID, ids := map[string]fleetInstance{}, []string{}
 	for _, l := range list {
 		used[l.subnet]++
+		byID[l.id], ids = l, append(ids, l.id)
 	}
-	given := p.ownership.assignLaunched(r, list, func(q *launchRequest, l fleetInstance) *assignment {
-		return &assignment{
-			claimIdentity: claimIdentity{claim: q.claim.Name, uid: q.claim.UID}, id: l.id, launchedAt: now,
-			named: len(r.requests) == 1, createAnswer: p.instanceFor(q, l, now),
-		}
+	given := p.register.AssignLaunched(r.Launch, ids, func(id string, to ownership.Claim) *cloudprovider.Instance {
+		at := slices.IndexFunc(r.requests, func(q *launchRequest) bool { return q.claim.UID == to.UID })
+		return p.instanceFor(r.requests[at], byID[id], now)
 	}, now)
 	for _, a := range given {
-		if !a.named {
-			p.nameTagger.add(a.id, a.claim)
+		if !a.Named {
+			p.instances.Name(a)
 		}
 	}
 	return used

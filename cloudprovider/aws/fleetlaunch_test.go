@@ -6,11 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -24,18 +29,27 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
+// Claims in tests.
+const (
+	claimA = "00000000-0000-4000-8000-00000000000a"
+	claimB = "40000000-0000-4000-8000-00000000000b"
+)
+
 // reply is what EC2 answers to one call for launches.
 type reply func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
 
 // launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was
 // called, and for how many of which types in which subnets.
 type launcher struct {
-	namer
+	EC2API
 	replies []reply
 	calls   []string
+	mu      sync.Mutex
 	// began is when it may be called first, last when it was called last.
 	began, last time.Time
 	shown       []ec2types.Instance
+	// tagged is how many tags were written.
+	tagged int
 	// create, if it is there, is what happens when a template is created.
 	create func(context.Context) error
 }
@@ -54,6 +68,14 @@ func (l *launcher) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
 		fmt.Sprintf("%s: %d of %s", time.Since(l.began), *in.TargetCapacitySpecification.TotalTargetCapacity,
 			strings.Join(lines, " ")))
 	return l.replies[at](in)
+}
+
+func (l *launcher) CreateTags(context.Context, *ec2.CreateTagsInput, ...func(*ec2.Options)) (*ec2.CreateTagsOutput,
+	error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tagged++
+	return &ec2.CreateTagsOutput{}, nil
 }
 
 func (l *launcher) DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput,
@@ -119,13 +141,12 @@ func (spacious) ForgetSubnet(string) {}
 // launching is a provider that can do nothing but launch.
 func launching(api *launcher) *Provider {
 	api.began = time.Now()
-	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
+	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, register: ownership.NewRegister(),
 		fleetLimiter: ratelimit.NewFleet(time.Now),
 		pause:        sleep, pace: launchPace{now: time.Now},
 		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: template.NewStore(api,
 			time.Now)}
-	p.nameTagger = newNameTagger(api, nil, p.ownership.noteNamed)
-	p.scanGatherer = p.newScanGatherer()
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})
 	return p
 }
 
@@ -206,22 +227,35 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			[]string{"0s: 1 of m@subnet-1"}, []string{"IdempotentParameterMismatch"}, false, 0},
 		{"this process asked in other words", [][]string{{"m"}},
 			[]reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
-			func(_ *launcher, p *Provider, _ []*launchRequest) {
-				p.scans.complete = true
+			func(api *launcher, p *Provider, _ []*launchRequest) {
+				// All that a process before may have launched has been seen.
+				_ = p.instances.Lead(context.Background())
+				time.Sleep(ownership.SettledAfter)
+				_, _ = p.instances.Scan(context.Background())
+				api.began = time.Now()
 			}, []string{"0s: 1 of m@subnet-1",
 				"10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
 
 		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
 			func(_ *launcher, p *Provider, list []*launchRequest) {
-				p.ownership.launching[list[0].claim.UID] = &fleetRequest{}
+				p.register.NoteLost(p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}), errors.New("lost"),
+					p.now(), p.now())
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch", "i-1 []"}, true, 0},
 		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, list []*launchRequest) {
-			p.ownership.given("i-9", string(list[0].claim.UID), p.now())
+			of := p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()})
+			p.register.AssignLaunched(of, []string{"i-9"}, func(string, ownership.Claim) *cloudprovider.Instance {
+				return nil
+			}, p.now())
 		}, nil, []string{"part of another launch"}, false, 0},
 		{"a look finds its instance first", [][]string{{"m"}}, []reply{sells("m")},
 			func(l *launcher, p *Provider, list []*launchRequest) {
 				l.replies[0] = func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
-					p.ownership.assign(&assignment{claimIdentity: claimIdentity{uid: list[0].claim.UID}, id: "i-9"})
+					marks := ownership.ClaimTags([]ownership.Claim{{UID: claimA}})[ownership.ClaimsTagKey]
+					l.shown = []ec2types.Instance{{InstanceId: new("i-9"), Tags: []ec2types.Tag{
+						{Key: new(awsv1.NodeClaimTagKey), Value: new("a")},
+						{Key: new(ownership.ClaimsTagKey), Value: &marks}}}}
+					_, _ = p.instances.Scan(context.Background())
+					l.last = time.Now()
 					return &ec2.CreateFleetOutput{}, nil
 				}
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch"}, false, 0},
@@ -248,7 +282,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			}
 			var list []*launchRequest
 			for i, kinds := range c.wishes {
-				q := wisher([]string{uidA, uidB}[i], kinds...)
+				q := wisher([]string{claimA, claimB}[i], kinds...)
 				q.claim.Name, q.spec.Pool = string(rune('a'+i)), "general"
 				q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
 				q.spec.templates["lt"].Tags = map[string]string{}
@@ -268,13 +302,13 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				got := ""
 				if a.Err != nil {
 					got = a.Err.Error()
-				} else if held := p.ownership.instanceOf(
-					list[i].claim.UID); a.Value.ProviderID == held.createAnswer.ProviderID {
+				} else if held := p.register.InstanceOf(
+					list[i].claim.UID); a.Value.ProviderID == held.CreateAnswer.ProviderID {
 					var kinds []string
 					for _, ref := range a.Value.Refused {
 						kinds = append(kinds, ref.Type)
 					}
-					got = held.id + " " + fmt.Sprint(kinds)
+					got = held.ID + " " + fmt.Sprint(kinds)
 				}
 				if got != c.want[i] && (a.Err == nil || !strings.Contains(got, c.want[i])) {
 					t.Errorf("%s: claim %d gets %q, want %q", c.name, i, got, c.want[i])
@@ -283,9 +317,14 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			if !slices.Equal(api.calls, c.calls) {
 				t.Errorf("%s: called %q, want %q", c.name, api.calls, c.calls)
 			}
-			if lost, tries := len(p.ownership.launching) > 0,
-				p.ownership.tries[uidA].times; lost != c.lost || tries != c.tries ||
-				len(p.ownership.callsUnderWay) > 0 {
+			lost := false
+			for _, q := range list {
+				of, underWay := p.register.LaunchOf(q.claim.UID)
+				if lost = lost || of != nil; underWay != nil {
+					t.Errorf("%s: the call is still under way", c.name)
+				}
+			}
+			if tries := refusedTimes(t, p.register, claimA); lost != c.lost || tries != c.tries {
 				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
 					c.name, lost, tries, c.tries)
 			}
@@ -297,6 +336,27 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusedTimes is how many launches have given the claim nothing. The token of its next launch tells.
+func refusedTimes(t *testing.T, register *ownership.Register, uid types.UID) int {
+	t.Helper()
+	ended := 0
+	if a := register.InstanceOf(uid); a != nil {
+		register.Forget(a.ID, time.Now())
+		ended = 1
+	}
+	if of, _ := register.LaunchOf(uid); of != nil {
+		register.UndoLaunch(of)
+	}
+	next := register.BeginLaunch("lab", []ownership.Claim{{UID: uid}})
+	for n := range 20 {
+		if ownership.NewLaunch("lab", next.Claims, func(types.UID) int { return n }).Token == next.Token {
+			return n - ended
+		}
+	}
+	t.Fatalf("the token of %s is of no number of launches", uid)
+	return 0
 }
 
 // callsNoted is what calls were made for several at once, how long they took, and for how many they were.
@@ -324,20 +384,19 @@ func callsNoted(t *testing.T, registry *prometheus.Registry) string {
 func TestWhatIsNotedOfLaunches(t *testing.T) {
 	for together, names := range map[int]int{1: 0, 2: 2} {
 		synctest.Test(t, func(t *testing.T) {
-			p := launching(&launcher{replies: []reply{sells("m", []string{"i-1", "i-2"}[:together]...)}})
-			p.nameTagger.workers = namesAtOnce // nobody writes them
+			api := &launcher{replies: []reply{sells("m", []string{"i-1", "i-2"}[:together]...)}}
+			p := launching(api)
 			var list []*launchRequest
 			for i := range together {
-				q := wisher([]string{uidA, uidB}[i], "m")
+				q := wisher([]string{claimA, claimB}[i], "m")
 				q.claim.Name = string(rune('a' + i))
 				q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
 				list = append(list, q)
 			}
 			p.launchTogether(t.Context(), "key", list)
-			a := p.ownership.assignmentOf("i-1")
-			if len(p.nameTagger.queue) != names || a.named != (names == 0) || a.launchedAt != time.Now() {
-				t.Errorf("of %d instances %d are to be named, and the first is %+v", together, len(p.nameTagger.queue),
-					a)
+			a := p.register.AssignmentOf("i-1")
+			if synctest.Wait(); api.tagged != names || a.LaunchedAt != time.Now() {
+				t.Errorf("of %d instances %d were named, and the first is %+v", together, api.tagged, a)
 			}
 			if n := len(p.subnets.taken["subnet-1"]); n != 1 {
 				t.Errorf("addresses were taken %d times", n)
@@ -355,7 +414,7 @@ func TestRefusedLaunchesAreCounted(t *testing.T) {
 	}
 	p := launching(&launcher{replies: []reply{refuses("UnauthorizedOperation", "no")}})
 	p.metrics = counted
-	q := wisher(uidA, "m", "n")
+	q := wisher(claimA, "m", "n")
 	q.spec.class, q.spec.Tags, q.spec.CapacityType = &awsv1.EC2NodeClass{}, map[string]string{}, "spot"
 	q.spec.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}
 	p.launchTogether(t.Context(), "key", []*launchRequest{q})

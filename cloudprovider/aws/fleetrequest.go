@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -23,23 +25,13 @@ import (
 
 // fleetRequest is one CreateFleet call and the claims that it is for.
 type fleetRequest struct {
-	token    string
+	*ownership.Launch
 	spec     *launchSpec
 	requests []*launchRequest
 	input    *ec2.CreateFleetInput
 	// subnets are the subnets by zone, zones the zones by subnet.
 	subnets map[string]subnetChoice
 	zones   map[string]string
-
-	// What follows is guarded by the ownership's lock.
-
-	// done is closed when the call that is under way has ended; nil if none is.
-	done chan struct{}
-	// lostAt is when it was last asked for in vain, asks is how often, failure what came of it, and askAgainAt when to
-	// ask again.
-	lostAt, askAgainAt time.Time
-	asks               int
-	failure            error
 }
 
 // newFleetRequest chooses a subnet in each zone, takes the claims into the launch and writes the call. Claims that turn
@@ -58,13 +50,28 @@ func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *flee
 	for zone, p := range picks {
 		r.zones[p.subnet] = zone
 	}
-	if elsewhere = p.ownership.addToLaunch(r, p.clusterName, g.requests); len(r.requests) == 0 {
+	var unserved []ownership.Claim
+	for _, q := range g.requests {
+		if !q.isAbandoned() {
+			unserved = append(unserved, q.owner())
+		}
+	}
+	r.Launch = p.register.BeginLaunch(p.clusterName, unserved)
+	for _, q := range g.requests {
+		if r.Has(q.claim.UID) {
+			r.requests = append(r.requests, q)
+		} else {
+			elsewhere = append(elsewhere, q)
+		}
+	}
+	if r.Launch == nil {
 		p.subnets.done(spec, picks, int64(len(g.requests)), nil)
 		return nil, elsewhere, nil
 	}
+	r.Repeat = func(ctx context.Context) { p.repeatNow(ctx, r) }
 	r.input = &ec2.CreateFleetInput{
 		Type:                        ec2types.FleetTypeInstant,
-		ClientToken:                 new(r.token),
+		ClientToken:                 new(r.Token),
 		LaunchTemplateConfigs:       spec.configs(picks),
 		TargetCapacitySpecification: spec.target(len(r.requests)),
 		TagSpecifications:           r.tagSpecs(p.identity),
@@ -143,22 +150,22 @@ func (s *launchSpec) configs(picks map[string]subnetChoice) []ec2types.FleetLaun
 
 // claimRoom is for how many claims instances of the spec can be marked, beside the user's tags, the launch's name and
 // the cluster's identity.
-func (s *launchSpec) claimRoom() int { return roomForClaims(len(s.Tags) + 2) }
+func (s *launchSpec) claimRoom() int { return ownership.RoomForClaims(len(s.Tags) + 2) }
 
 // carriesIdentity tells whether the instances carry the cluster's identity: the user's tags may leave no room for it.
 func (s *launchSpec) carriesIdentity(identity string) bool {
-	return identity != "" && len(s.Tags)+laterTags < mostTags
+	return identity != "" && len(s.Tags)+ownership.LaterTags < ownership.MostTags
 }
 
 // tagSpecs are the tags of what the call launches. A claim that is alone is named at once. identity is the cluster's.
 func (r *fleetRequest) tagSpecs(identity string) []ec2types.TagSpecification {
 	instance := maps.Clone(r.spec.Tags)
 	if r.spec.carriesIdentity(identity) {
-		instance[IdentityTagKey] = identity
+		instance[ownership.IdentityTagKey] = identity
 	}
 	if r.spec.claimRoom() > 0 {
-		instance[LaunchTagKey] = r.token
-		maps.Copy(instance, claimTags(uidsOf(r.requests)))
+		instance[ownership.LaunchTagKey] = r.Token
+		maps.Copy(instance, ownership.ClaimTags(r.Claims))
 	}
 	if len(r.requests) == 1 {
 		instance[awsv1.NodeClaimTagKey] = r.requests[0].claim.Name
@@ -173,6 +180,11 @@ func (r *fleetRequest) tagSpecs(identity string) []ec2types.TagSpecification {
 
 // fleetInstance is one instance of a fleet's answer.
 type fleetInstance struct{ id, kind, zone, subnet string }
+
+// owner is the claim that the launch request is for.
+func (q *launchRequest) owner() ownership.Claim {
+	return ownership.Claim{Name: q.claim.Name, UID: q.claim.UID}
+}
 
 func (r *fleetRequest) fleetInstances(out *ec2.CreateFleetOutput) []fleetInstance {
 	var list []fleetInstance
@@ -198,18 +210,18 @@ func (p *Provider) instanceFor(q *launchRequest, l fleetInstance, now time.Time)
 	c, v := q.candidate(l.kind, l.zone)
 	if c == nil {
 		// EC2 has launched what was not asked for. It is the claim's all the same: the core sees what it is.
-		return &cloudprovider.Instance{ProviderID: providerID(l.zone, l.id), ClaimName: q.claim.Name,
+		return &cloudprovider.Instance{ProviderID: ownership.ProviderID(l.zone, l.id), ClaimName: q.claim.Name,
 			ClaimUID: string(q.claim.UID), Type: l.kind, CreatedAt: now}
 	}
 	out := c.Instance(q.claim)
-	out.ProviderID, out.ImageID, out.CreatedAt = providerID(l.zone, l.id), v.ImageID, now
+	out.ProviderID, out.ImageID, out.CreatedAt = ownership.ProviderID(l.zone, l.id), v.ImageID, now
 	if v.Partition != "" {
 		out.Labels[awsv1.PlacementGroupPartitionLabelKey] = v.Partition
 	}
 	out.Labels[awsv1.NodeClassLabelKey] = q.spec.Class
-	out.Annotations = copyMap(q.hashAnnotations)
+	out.Annotations = maps.Clone(q.hashAnnotations)
 	if q.spec.carriesIdentity(p.identity) {
-		out.Annotations[IdentityTaggedAnnotationKey] = "true"
+		out.Annotations[ownership.IdentityTaggedAnnotationKey] = "true"
 	}
 	return out
 }

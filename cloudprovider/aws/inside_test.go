@@ -2,14 +2,11 @@ package aws
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -18,59 +15,6 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 )
-
-func TestMarks(t *testing.T) {
-	var uids []string
-	for range 40 {
-		uids = append(uids, string(uuid.NewUUID()))
-	}
-	tags := claimTags(uids)
-	for key, value := range tags {
-		if len(value) > 256 {
-			t.Errorf("tag %s has %d characters", key, len(value))
-		}
-	}
-	var got []string
-	for _, m := range readClaimTags(tags) {
-		uid, ok := fullUID(m)
-		if !ok {
-			t.Fatalf("mark %q can't be read", m)
-		}
-		got = append(got, uid)
-	}
-	slices.Sort(got)
-	slices.Sort(uids)
-	if !slices.Equal(got, uids) {
-		t.Errorf("wrote %v, read %v", uids, got)
-	}
-	if len(shortUID("not-a-uuid")) != shortUIDLength || shortUID("not-a-uuid") == shortUID("another") {
-		t.Error("a UID of another form has no mark of its own")
-	}
-	if n := roomForClaims(60); n != 0 {
-		t.Errorf("with too many tags there is room to mark %d claims", n)
-	}
-}
-
-func TestTokens(t *testing.T) {
-	buyerOf := func(uid string, try int) *launchRequest {
-		c := &v1.NodeClaim{}
-		c.UID = types.UID(uid)
-		return &launchRequest{claim: c, failures: try}
-	}
-	one := launchToken("lab", []*launchRequest{buyerOf("a", 0), buyerOf("b", 0)})
-	if one != launchToken("lab", []*launchRequest{buyerOf("b", 0), buyerOf("a", 0)}) {
-		t.Error("the order of claims changes the token")
-	}
-	for name, other := range map[string]string{
-		"another try":     launchToken("lab", []*launchRequest{buyerOf("a", 0), buyerOf("b", 1)}),
-		"fewer":           launchToken("lab", []*launchRequest{buyerOf("a", 0)}),
-		"another cluster": launchToken("other", []*launchRequest{buyerOf("a", 0), buyerOf("b", 0)}),
-	} {
-		if other == one {
-			t.Errorf("%s gives the same token", name)
-		}
-	}
-}
 
 // sale is an offering in a table: type zone terms price, and for a reservation its id and what is left.
 func sale(t *testing.T, text string) (string, cloudprovider.Offering) {
@@ -276,18 +220,5 @@ func TestPaceGrowsInARush(t *testing.T) {
 	}
 	if p.began("other", 1); len(p.byKind) != 1 {
 		t.Errorf("%d orders are remembered, want 1", len(p.byKind))
-	}
-}
-
-func TestProviderIDs(t *testing.T) {
-	if id, err := instanceID(providerID("us-west-2a", "i-0123456789abcdef0")); err != nil ||
-		id != "i-0123456789abcdef0" {
-		t.Errorf("read %q (%v)", id, err)
-	}
-	for _, bad := range []string{"", "i-0123456789abcdef0", "kwok://x", "aws:///us-west-2a/",
-		"aws:///us-west-2a/i-xyz"} {
-		if id, err := instanceID(bad); err == nil {
-			t.Errorf("%q was read as %s", bad, id)
-		}
 	}
 }

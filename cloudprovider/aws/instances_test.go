@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
@@ -141,8 +145,8 @@ func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
 	}{
 		{"all is known", nil, nil,
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey,
-				aws.IdentityTaggedAnnotationKey}, nil},
-		{"it lost the identity", func(t *testing.T, w *world, id string) { untag(t, w, id, aws.IdentityTagKey) }, nil,
+				ownership.IdentityTaggedAnnotationKey}, nil},
+		{"it lost the identity", func(t *testing.T, w *world, id string) { untag(t, w, id, ownership.IdentityTagKey) }, nil,
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
 		{"there is no identity", nil, func(o *aws.Options) { o.Identity = "" },
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},

@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -16,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -133,8 +136,8 @@ func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *templ
 	subnet := class.Status.Subnets[at].ID
 	create := t.Input()
 	create.DryRun = new(true)
-	r := &fleetRequest{token: launchToken(p.clusterName, []*launchRequest{q}), spec: q.spec,
-		requests: []*launchRequest{q}}
+	r := &fleetRequest{Launch: ownership.NewLaunch(p.clusterName, []ownership.Claim{q.owner()}, func(types.UID) int { return 0 }),
+		spec: q.spec, requests: []*launchRequest{q}}
 	fleet := &ec2.CreateFleetInput{
 		DryRun: new(true), Type: ec2types.FleetTypeInstant,
 		LaunchTemplateConfigs:       q.spec.configs(map[string]subnetChoice{zone: {subnet: subnet}}),

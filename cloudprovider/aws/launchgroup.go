@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 )
 
@@ -55,7 +56,7 @@ func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*
 // byShortUID is the one order in which claims are served. It is the order of the marks that instances carry, so that
 // whoever finds them later comes to the same result.
 func byShortUID(a, q *launchRequest) int {
-	return strings.Compare(shortUID(string(a.claim.UID)), shortUID(string(q.claim.UID)))
+	return strings.Compare(ownership.ShortUID(string(a.claim.UID)), ownership.ShortUID(string(q.claim.UID)))
 }
 
 // tryJoin has the claim join if that does neither it nor the others harm.

@@ -2,18 +2,17 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
 )
 
@@ -111,60 +110,5 @@ func TestAvoidedSubnets(t *testing.T) {
 	now = now.Add(avoidedFor)
 	if p := chosen(); p != (subnetChoice{"subnet-1", true}) {
 		t.Errorf("after a while %v is chosen", p)
-	}
-}
-
-// TestGivenOnce deals out the instances of a launch twice, once by a look that saw a part of it.
-func TestGivenOnce(t *testing.T) {
-	o := newOwnership()
-	r := &fleetRequest{}
-	list := []*launchRequest{wisher("a", "x"), wisher("b", "x"), wisher("c", "x")}
-	if elsewhere := o.addToLaunch(r, "lab", list); len(elsewhere) != 0 {
-		t.Fatalf("%d claims are elsewhere", len(elsewhere))
-	}
-	if elsewhere := o.addToLaunch(&fleetRequest{}, "lab", list[:1]); len(elsewhere) != 1 {
-		t.Error("a claim is part of two launches")
-	}
-	o.noteLost(r, errors.New("lost"), time.Unix(0, 0), time.Unix(0, 0))
-	o.mu.Lock()
-	o.assign(&assignment{claimIdentity: claimIdentity{uid: "c"}, id: "i-1"})
-	o.assign(&assignment{claimIdentity: claimIdentity{uid: "a"}, id: "i-1"}) // too late
-	o.mu.Unlock()
-	if _, mine, err := o.mayAskAgain(r, time.Unix(1, 0)); !mine || err != nil {
-		t.Fatalf("the launch is not ours to ask for: %v", err)
-	}
-	given := o.assignLaunched(r, []fleetInstance{{id: "i-1"}, {id: "i-2"}, {id: "i-3"}},
-		func(q *launchRequest, l fleetInstance) *assignment {
-			return &assignment{claimIdentity: claimIdentity{uid: q.claim.UID}, id: l.id,
-				createAnswer: &cloudprovider.Instance{ProviderID: l.id}}
-		}, time.Unix(1, 0))
-	if len(given) != 2 {
-		t.Errorf("%d instances were given away, want 2", len(given))
-	}
-	seen := map[string]types.UID{}
-	for uid, a := range o.byClaim {
-		if other, twice := seen[a.id]; twice || o.byInstance[a.id].uid != uid || a.createAnswer == nil {
-			t.Errorf("%s is that of %s and %s", a.id, uid, other)
-		}
-		seen[a.id] = uid
-	}
-	if len(seen) != 3 || o.byClaim["c"].id != "i-1" || len(o.launching)+len(o.callsUnderWay) != 0 {
-		t.Errorf("given away are %v; %d are being launched", seen, len(o.launching))
-	}
-}
-
-// TestGoneForGood forgets an instance: the next launch for its claim must be another to EC2.
-func TestGoneForGood(t *testing.T) {
-	for name, end := range map[string]func(*ownership){
-		"EC2 says so":      func(o *ownership) { o.forget("i-1", time.Unix(9000, 0)) },
-		"it is not listed": func(o *ownership) { o.prune(nil, time.Unix(9000, 0)) },
-		"it shuts down":    func(o *ownership) { o.leaveClaim("i-1", time.Unix(9000, 0)) },
-	} {
-		o := newOwnership()
-		o.assign(&assignment{claimIdentity: claimIdentity{uid: "a"}, id: "i-1", launchedAt: time.Unix(1000, 0)})
-		end(o)
-		if o.byClaim["a"] != nil || o.tries["a"].times != 1 {
-			t.Errorf("%s: the claim has %v and was tried %d times", name, o.byClaim["a"], o.tries["a"].times)
-		}
 	}
 }

@@ -66,8 +66,6 @@ type launchRequest struct {
 	variants []template.Variant
 	// hashAnnotations are the annotations that say from which version of the class the instance is launched.
 	hashAnnotations map[string]string
-	// failures counts the launches that gave the claim nothing. It is read when the claim becomes part of one.
-	failures int
 }
 
 // candidate finds the offering that EC2 chose.

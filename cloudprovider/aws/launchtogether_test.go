@@ -9,9 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
@@ -228,7 +231,7 @@ func TestTagsOfALaunch(t *testing.T) {
 	}
 	slices.Sort(keys)
 	want := []string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey,
-		aws.IdentityTaggedAnnotationKey}
+		ownership.IdentityTaggedAnnotationKey}
 	slices.Sort(want)
 	if !slices.Equal(keys, want) || made.Labels[v1.NodePoolLabelKey] != "" &&
 		made.Labels[v1.NodePoolLabelKey] != "general" {

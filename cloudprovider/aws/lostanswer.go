@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 )
 
 const (
@@ -60,13 +61,13 @@ func didNothing(err error) bool {
 // was lost.
 func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
 	for {
-		r, landed := p.ownership.launchOf(uid)
-		if r == nil {
+		l, landed := p.register.LaunchOf(uid)
+		if l == nil {
 			return nil
 		}
 		if landed == nil {
 			var err error
-			if landed, err = p.repeatCall(ctx, r); err != nil {
+			if landed, err = p.repeatCall(ctx, l); err != nil {
 				return err
 			}
 		}
@@ -78,25 +79,22 @@ func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// repeatCall has the call of a fleet request repeated whose answer was lost, once for all of its claims. EC2 knows it
-// by its token: it answers as it did the first time, or does now what it did not do then. landed is closed when that is
-// known.
-func (p *Provider) repeatCall(ctx context.Context, r *fleetRequest) (landed <-chan struct{}, failure error) {
-	landed, mine, failure := p.ownership.mayAskAgain(r, p.now())
+// repeatCall has the call of a launch repeated whose answer was lost, once for all of its claims. EC2 knows it by its
+// token: it answers as it did the first time, or does now what it did not do then. landed is closed when that is known.
+func (p *Provider) repeatCall(ctx context.Context, l *ownership.Launch) (landed <-chan struct{}, failure error) {
+	landed, mine, failure := p.register.MayAskAgain(l, p.now())
 	if mine {
 		// Whoever asks first may give up before the others do.
-		go p.repeatGuarded(context.WithoutCancel(ctx), r)
+		go p.repeatGuarded(context.WithoutCancel(ctx), l)
 	}
 	return landed, failure
 }
 
-// repeatGuarded is repeatNow; if it panics the answer stays lost, and is asked for again by whoever needs it next.
-func (p *Provider) repeatGuarded(ctx context.Context, r *fleetRequest) {
-	lostAt := p.ownership.lostAt(r)
-	if err := p.guard.Run("asking again for a launch whose answer was lost", func() {
-		p.repeatNow(ctx, r)
-	}); err != nil {
-		p.ownership.noteLost(r, err, lostAt, p.now())
+// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it next.
+func (p *Provider) repeatGuarded(ctx context.Context, l *ownership.Launch) {
+	lostAt := p.register.LostAt(l)
+	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { l.Repeat(ctx) }); err != nil {
+		p.register.NoteLost(l, err, lostAt, p.now())
 	}
 }
 
@@ -104,9 +102,9 @@ func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
 	ctx, cancel := context.WithTimeout(ctx, launchLimit)
 	defer cancel()
 	const doing = "asking again for a launch whose answer was lost"
-	lostAt := p.ownership.lostAt(r)
+	lostAt := p.register.LostAt(r.Launch)
 	if err := p.fleetLimiter.Pass(ctx, len(r.requests)); err != nil {
-		p.ownership.noteLost(r, fault.Explain(doing, err), lostAt, p.now())
+		p.register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.now())
 		return
 	}
 	out, lost, err := p.createFleet(ctx, r.input)
@@ -115,18 +113,18 @@ func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
 		p.subnets.done(r.spec, nil, 0, p.assignInstances(r, out))
 		return
 	case lost:
-		p.ownership.noteLost(r, fault.Explain(doing, err), p.now(), p.now())
+		p.register.NoteLost(r.Launch, fault.Explain(doing, err), p.now(), p.now())
 		return
-	case didNothing(err) || p.now().Sub(lostAt) < settledAfter:
+	case didNothing(err) || p.now().Sub(lostAt) < ownership.SettledAfter:
 		// It says nothing about the first time, and what was launched then may not be shown yet.
-		p.ownership.noteLost(r, fault.Explain(doing, err), lostAt, p.now())
+		p.register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.now())
 		return
 	}
 	// EC2 refuses it now. Should it have launched something then, the tags tell.
-	p.ownership.releaseLost(r)
-	if _, err := p.scan(ctx); err != nil {
-		p.ownership.noteLost(r, err, lostAt, p.now())
+	p.register.ReleaseLost(r.Launch)
+	if _, err := p.instances.Scan(ctx); err != nil {
+		p.register.NoteLost(r.Launch, err, lostAt, p.now())
 		return
 	}
-	p.ownership.assignLaunched(r, nil, nil, p.now())
+	p.register.AssignLaunched(r.Launch, nil, nil, p.now())
 }

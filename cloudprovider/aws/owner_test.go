@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
@@ -36,10 +39,10 @@ func untag(t *testing.T, w *world, id, key string) {
 func TestInstancesCarryTheIdentity(t *testing.T) {
 	w, p := start(t, setup{})
 	_, made, id := one(t, w, p)
-	if got := w.sim.World.Tags(id)[aws.IdentityTagKey]; got != identity {
-		t.Errorf("tag %s is %q, want %q", aws.IdentityTagKey, got, identity)
+	if got := w.sim.World.Tags(id)[ownership.IdentityTagKey]; got != identity {
+		t.Errorf("tag %s is %q, want %q", ownership.IdentityTagKey, got, identity)
 	}
-	if made.Annotations[aws.IdentityTaggedAnnotationKey] != "true" || made.Unproven {
+	if made.Annotations[ownership.IdentityTaggedAnnotationKey] != "true" || made.Unproven {
 		t.Errorf("the claim is not told: %+v", made)
 	}
 }
@@ -83,10 +86,10 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 	}{
 		{"nothing has changed", func(*testing.T, *world, string) {}, true},
 		{"it lost the identity, as one that Karpenter launched has none", func(t *testing.T, w *world, id string) {
-			untag(t, w, id, aws.IdentityTagKey)
+			untag(t, w, id, ownership.IdentityTagKey)
 		}, true},
 		{"it got another identity", func(t *testing.T, w *world, id string) {
-			if err := w.sim.World.SetTags([]string{id}, map[string]string{aws.IdentityTagKey: "another"}); err != nil {
+			if err := w.sim.World.SetTags([]string{id}, map[string]string{ownership.IdentityTagKey: "another"}); err != nil {
 				t.Fatal(err.Message)
 			}
 		}, false},
@@ -147,7 +150,7 @@ func TestInstanceFromKarpenter(t *testing.T) {
 	if err := w.strip(id); err != nil {
 		t.Fatal(err)
 	}
-	untag(t, w, id, aws.IdentityTagKey)
+	untag(t, w, id, ownership.IdentityTagKey)
 	next, err := w.provider()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@
 //
 // A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrowcandidates.go), each
 // gets a launch template (package template), and claims that ask for the same are launched by one call
-// (fleetlaunch.go). Which instance is whose survives every crash: see ownership.go and ownership_resolve.go.
+// (fleetlaunch.go). Which instance is whose survives every crash: see package ownership.
 package aws
 
 import (
@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,7 +90,6 @@ type Provider struct {
 	identity string
 	now      func() time.Time
 	pause    func(ctx context.Context, d time.Duration)
-	shifted  func(zoneID string) bool
 	// refused is Options.Refused, and never nil.
 	refused func() func(cloudprovider.OfferingRef) bool
 	metrics *metrics.EC2
@@ -97,20 +98,16 @@ type Provider struct {
 	catalog      *offer.Catalog
 	templates    *template.Store
 	subnets      *subnetChooser
-	ownership    *ownership
-	nameTagger   *nameTagger
+	register     *ownership.Register
+	instances    *ownership.Instances
 	pace         launchPace
 	fleetLimiter *ratelimit.Fleet
-	scans        scanState
-	predecessors *predecessorClaims
 	createCalls  createCalls
 	// comingLaunches counts claims whose launch is about to be asked for.
 	comingLaunches atomic.Int64
 
-	launches     *batch.Gatherer[string, *launchRequest, *cloudprovider.Instance]
-	scanGatherer *batch.Gatherer[struct{}, struct{}, *instanceScan]
-	describer    *describer
-	terminator   *terminator
+	launches   *batch.Gatherer[string, *launchRequest, *cloudprovider.Instance]
+	terminator *terminator
 }
 
 var _ cloudprovider.Provider = (*Provider)(nil)
@@ -136,19 +133,18 @@ func New(o Options) (*Provider, error) {
 		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, shifted: o.Shifted, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
+		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
 		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
 		templates: template.NewStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
-		ownership: newOwnership(),
-		describer: newDescriber(o.EC2, o.Metrics), terminator: newTerminator(o.EC2, o.Metrics),
-		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now), predecessors: newPredecessorClaims(),
+		register: ownership.NewRegister(), terminator: newTerminator(o.EC2, o.Metrics),
+		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now),
 		metrics: o.Metrics, guard: o.Guard,
 	}
 	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
 		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
 	p.metrics.SkipMissingClasses(p.hasClass)
-	p.nameTagger = newNameTagger(o.EC2, o.Guard, p.ownership.noteNamed)
-	p.scanGatherer = p.newScanGatherer()
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims, ClusterName: o.ClusterName,
+		Identity: o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
 	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)
 	return p, nil
 }

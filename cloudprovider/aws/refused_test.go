@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
@@ -91,7 +94,7 @@ func TestNoSecondTurn(t *testing.T) {
 				now := time.Now()
 				where := roomy{now: &now}
 				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now),
-					ownership: newOwnership(), fleetLimiter: ratelimit.NewFleet(time.Now),
+					register: ownership.NewRegister(), fleetLimiter: ratelimit.NewFleet(time.Now),
 					pause: sleep, clusterName: "lab"}
 				api := &lastCall{p: p, answer: tc.answer}
 				p.ec2 = api

@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
@@ -29,19 +33,27 @@ func withLostLaunch(api *scripted, ago time.Duration) (p *Provider, r *fleetRequ
 	api.began = time.Now()
 	now := time.Now()
 	where := roomy{now: &now}
-	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, ownership: newOwnership(),
+	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, register: ownership.NewRegister(),
 		fleetLimiter: ratelimit.NewFleet(time.Now),
 		pause:        sleep,
 		network:      where, subnets: newSubnetChooser(where, time.Now)}
-	p.nameTagger = newNameTagger(api, nil, p.ownership.noteNamed)
-	p.scanGatherer = p.newScanGatherer()
-	q := wisher(uidA, "m5.large")
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})
+	q := wisher(claimA, "m5.large")
 	q.claim.Name = "mine"
 	q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
-	r = &fleetRequest{spec: q.spec, zones: map[string]string{}, input: &ec2.CreateFleetInput{}}
-	p.ownership.addToLaunch(r, "lab", []*launchRequest{q})
-	p.ownership.noteLost(r, errors.New("no answer"), now.Add(-ago), now)
+	r = &fleetRequest{spec: q.spec, zones: map[string]string{}, input: &ec2.CreateFleetInput{},
+		Launch: p.register.BeginLaunch("lab", []ownership.Claim{q.owner()}), requests: []*launchRequest{q}}
+	r.Repeat = func(ctx context.Context) { p.repeatNow(ctx, r) }
+	p.register.NoteLost(r.Launch, errors.New("no answer"), now.Add(-ago), now)
 	return p, r
+}
+
+// idOfInstance is the id of the claim's instance; empty if it has none.
+func idOfInstance(p *Provider, uid types.UID) string {
+	if a := p.register.InstanceOf(uid); a != nil {
+		return a.ID
+	}
+	return ""
 }
 
 // What became of a launch whose answer was lost is asked of EC2 by the same token. What EC2 refuses now says nothing
@@ -70,7 +82,10 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 		{"refused, and no instance is shown", []string{refused}, 10 * time.Second, nil, false, false, false, ""},
 		{"refused, and its instance is shown", []string{refused}, 10 * time.Second,
 			func(api *scripted, _ *Provider, r *fleetRequest) {
-				api.shown = []ec2types.Instance{tagged("i-1", LaunchTagKey, r.token, ClaimsTagKey, shortUID(uidA))}
+				api.shown = []ec2types.Instance{{InstanceId: new("i-1"),
+					State: &ec2types.InstanceState{Name: ec2types.InstanceStateNameRunning},
+					Tags: []ec2types.Tag{{Key: new(ownership.LaunchTagKey), Value: &r.Token},
+						{Key: new(ownership.ClaimsTagKey), Value: new(ownership.ClaimTags(r.Claims)[ownership.ClaimsTagKey])}}}}
 			}, true, false, false, ""},
 		{"refused, and nobody can look", []string{refused}, 10 * time.Second,
 			func(api *scripted, _ *Provider, _ *fleetRequest) { api.blind = true }, false, true, false,
@@ -83,24 +98,24 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: c.answers}
 			p, r := withLostLaunch(api, c.ago)
-			at := r.lostAt
+			at := p.register.LostAt(r.Launch)
 			if c.change != nil {
 				c.change(api, p, r)
 			}
-			err := p.awaitLaunch(t.Context(), uidA)
+			err := p.awaitLaunch(t.Context(), claimA)
 			if (err != nil) != c.lost || err != nil && !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: %v", c.name, err)
 			}
-			if has, lost := p.ownership.of(uidA) == "i-1",
-				p.ownership.launching[uidA] == r; has != c.has || lost != c.lost ||
-				len(p.ownership.callsUnderWay) != 0 {
+			of, underWay := p.register.LaunchOf(claimA)
+			if has, lost := idOfInstance(p, claimA) == "i-1", of == r.Launch; has != c.has || lost != c.lost ||
+				underWay != nil {
 				t.Errorf("%s: the claim has an instance: %t; it is not known: %t", c.name, has, lost)
 			}
-			if tries := p.ownership.tries[uidA].times; (tries == 1) != (!c.has && !c.lost) {
-				t.Errorf("%s: %d launches have given the claim nothing", c.name, tries)
+			if now := p.register.LostAt(r.Launch); now.After(at) != c.since {
+				t.Errorf("%s: lost since %s, before since %s", c.name, now, at)
 			}
-			if since := r.lostAt.After(at); since != c.since {
-				t.Errorf("%s: lost since %s, before since %s", c.name, r.lostAt, at)
+			if tries := refusedTimes(t, p.register, claimA); (tries == 1) != (!c.has && !c.lost) {
+				t.Errorf("%s: %d launches have given the claim nothing", c.name, tries)
 			}
 		})
 	}
@@ -113,16 +128,16 @@ func TestAskingGoesOnWithoutWhoAsked(t *testing.T) {
 		p, _ := withLostLaunch(api, time.Second)
 		first, giveUp := context.WithCancel(t.Context())
 		told := make(chan error, 1)
-		go func() { told <- p.awaitLaunch(first, uidA) }()
+		go func() { told <- p.awaitLaunch(first, claimA) }()
 		synctest.Wait()
 		giveUp()
 		if err := <-told; !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up is told %v", err)
 		}
-		if err := p.awaitLaunch(t.Context(), uidA); err != nil || p.ownership.of(uidA) != "i-1" || len(api.calls) != 2 {
+		if err := p.awaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" || len(api.calls) != 2 {
 			t.Errorf("%v after %d calls", err, len(api.calls))
 		}
-		if err := p.awaitLaunch(t.Context(), uidB); err != nil {
+		if err := p.awaitLaunch(t.Context(), claimB); err != nil {
 			t.Errorf("a claim that was never launched for: %v", err)
 		}
 	})

@@ -19,7 +19,7 @@ func (p *Provider) NeedLeaderElection() bool { return true }
 // Start implements manager.Runnable: it takes over from the leader before, and cleans up from time to time until the
 // context ends.
 func (p *Provider) Start(ctx context.Context) error {
-	p.nameTagger.setLifetime(ctx)
+	p.instances.SetLifetime(ctx)
 	p.guard.Keep(ctx, "taking over and removing launch templates", nil, p.cleanPeriodically)
 	return nil
 }
@@ -47,3 +47,6 @@ func (p *Provider) cleanPeriodically(ctx context.Context) {
 func (p *Provider) DeleteUnusedTemplates(ctx context.Context) error {
 	return p.templates.DeleteUnused(ctx, p.clusterName)
 }
+
+// Lead notes that this process launches instances from now on. Start does it, too.
+func (p *Provider) Lead(ctx context.Context) error { return p.instances.Lead(ctx) }

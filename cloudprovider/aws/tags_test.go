@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -40,14 +43,15 @@ func TestTagsThatAreAdded(t *testing.T) {
 		}
 		claim := &v1.NodeClaim{}
 		claim.Name, claim.UID = "general-1", "uid-1"
-		r := &fleetRequest{token: "t", spec: s, requests: []*launchRequest{{claim: claim}}}
+		r := &fleetRequest{Launch: ownership.NewLaunch("lab", []ownership.Claim{{Name: claim.Name, UID: claim.UID}}, func(types.UID) int { return 0 }), spec: s,
+			requests: []*launchRequest{{claim: claim}}}
 		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"),
 			(&template.Template{Name: "a", Tags: s.Tags}).Input().TagSpecifications...) {
 			n := len(spec.Tags)
 			if spec.ResourceType == ec2types.ResourceTypeInstance {
 				n += later
 			}
-			if n > mostTags {
+			if n > ownership.MostTags {
 				t.Errorf("with %d tags of the user a %s has %d", tc.own, spec.ResourceType, n)
 			}
 		}

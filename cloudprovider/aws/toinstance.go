@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -57,23 +58,23 @@ func (c *instanceConverter) classFor(ctx context.Context, name string) *classTyp
 // claim, and what the catalog says of its type and price. If that can't be said, what is known comes with the error.
 func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
 	out := &cloudprovider.Instance{
-		ProviderID: providerID(zoneOf(i), *i.InstanceId), ClaimName: claimName(i), Type: string(i.InstanceType),
+		ProviderID: ownership.ProviderID(ownership.ZoneOf(i), *i.InstanceId), ClaimName: ownership.ClaimName(i), Type: string(i.InstanceType),
 		ImageID:     aws.ToString(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
-		Unproven:    c.provider.identity != "" && tagOf(i, IdentityTagKey) == "",
+		Unproven:    c.provider.identity != "" && ownership.TagOf(i, ownership.IdentityTagKey) == "",
 	}
 	if i.LaunchTime != nil {
 		out.CreatedAt = *i.LaunchTime
 	}
-	held := c.provider.ownership.assignmentOf(*i.InstanceId)
+	held := c.provider.register.AssignmentOf(*i.InstanceId)
 	if held != nil {
-		out.Terminating = out.Terminating || !held.endingSince.IsZero()
-		if held.uid != "" {
-			out.ClaimName, out.ClaimUID = held.claim, string(held.uid)
+		out.Terminating = out.Terminating || !held.EndingSince.IsZero()
+		if held.UID != "" {
+			out.ClaimName, out.ClaimUID = held.Name, string(held.UID)
 		}
 	}
-	if held != nil && held.createAnswer != nil {
-		known := copyInstance(held.createAnswer)
+	if held != nil && held.CreateAnswer != nil {
+		known := held.CreateAnswer.DeepCopy()
 		out.Labels, out.Annotations = known.Labels, known.Annotations
 		out.Capacity, out.Allocatable = known.Capacity, known.Allocatable
 		out.Price, out.PriceEstimated = known.Price, known.PriceEstimated
@@ -87,10 +88,10 @@ func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance
 func (c *instanceConverter) describeByCatalog(ctx context.Context, i *ec2types.Instance,
 	out *cloudprovider.Instance) error {
 	out.Labels = map[string]string{
-		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: zoneOf(i),
+		corev1.LabelInstanceTypeStable: out.Type, corev1.LabelTopologyZone: ownership.ZoneOf(i),
 		v1.CapacityTypeLabelKey: boughtAs(i),
 	}
-	of := c.classFor(ctx, tagOf(i, awsv1.NodeClassTagKey))
+	of := c.classFor(ctx, ownership.TagOf(i, awsv1.NodeClassTagKey))
 	if of.class != nil {
 		out.Labels[awsv1.NodeClassLabelKey] = of.class.Name
 	}
@@ -140,7 +141,7 @@ func offeringOf(i *ec2types.Instance, kind *cloudprovider.InstanceType) *cloudpr
 	}
 	for k := range kind.Offerings {
 		o := &kind.Offerings[k]
-		if o.Labels[corev1.LabelTopologyZone] != zoneOf(i) {
+		if o.Labels[corev1.LabelTopologyZone] != ownership.ZoneOf(i) {
 			continue
 		}
 		if o.ReservationID != "" && o.ReservationID == aws.ToString(i.CapacityReservationId) {
@@ -162,11 +163,4 @@ func boughtAs(i *ec2types.Instance) string {
 		return v1.CapacityTypeReserved
 	}
 	return v1.CapacityTypeOnDemand
-}
-
-func zoneOf(i *ec2types.Instance) string {
-	if i.Placement == nil {
-		return ""
-	}
-	return aws.ToString(i.Placement.AvailabilityZone)
 }

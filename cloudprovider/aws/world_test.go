@@ -12,9 +12,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,12 +28,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/catalog"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/cloud"
+
 	simec2 "github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/ec2"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/faults"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ec2sim/wire"
@@ -325,7 +332,7 @@ func (w *world) kill(_ context.Context, providerID string) error {
 
 // strip takes the tags off an instance that only Tenon writes.
 func (w *world) strip(id string) error {
-	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: aws.LaunchTagKey}, {Key: aws.ClaimsTagKey},
+	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: ownership.LaunchTagKey}, {Key: ownership.ClaimsTagKey},
 		{Key: awsv1.NodeClaimTagKey}}); err != nil {
 		return fmt.Errorf("%s", err.Message)
 	}

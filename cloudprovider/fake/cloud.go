@@ -78,7 +78,7 @@ func (c *Cloud) launch(claim *v1.NodeClaim, ranked []choose.Candidate) (*cloudpr
 	defer c.mu.Unlock()
 	id := "fake://" + string(claim.UID)
 	if there, ok := c.instances[id]; ok {
-		return clone(there), nil
+		return there.DeepCopy(), nil
 	}
 	class := claim.Spec.NodeClassRef.Name
 	if why := c.blocked[class]; why != "" {
@@ -92,7 +92,7 @@ func (c *Cloud) launch(claim *v1.NodeClaim, ranked []choose.Candidate) (*cloudpr
 	launched.ProviderID = id
 	launched.CreatedAt = time.Now()
 	c.instances[id] = launched
-	return clone(launched), nil
+	return launched.DeepCopy(), nil
 }
 
 func (c *Cloud) get(id string) (*cloudprovider.Instance, error) {
@@ -102,7 +102,7 @@ func (c *Cloud) get(id string) (*cloudprovider.Instance, error) {
 	if !ok {
 		return nil, &cloudprovider.NotFoundError{ProviderID: id}
 	}
-	return clone(there), nil
+	return there.DeepCopy(), nil
 }
 
 func (c *Cloud) list() []*cloudprovider.Instance {
@@ -110,7 +110,7 @@ func (c *Cloud) list() []*cloudprovider.Instance {
 	defer c.mu.Unlock()
 	out := make([]*cloudprovider.Instance, 0, len(c.instances))
 	for _, id := range slices.Sorted(maps.Keys(c.instances)) {
-		out = append(out, clone(c.instances[id]))
+		out = append(out, c.instances[id].DeepCopy())
 	}
 	return out
 }
@@ -138,13 +138,4 @@ func (c *Cloud) driftOf(id string) cloudprovider.DriftReason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.drift[id]
-}
-
-// clone keeps callers from reaching into the cloud's memory.
-func clone(in *cloudprovider.Instance) *cloudprovider.Instance {
-	out := *in
-	out.Labels = maps.Clone(in.Labels)
-	out.Capacity = in.Capacity.DeepCopy()
-	out.Allocatable = in.Allocatable.DeepCopy()
-	return &out
 }

@@ -15,7 +15,9 @@ func targets() []*target {
 		{name: "nominate", path: "internal/nominate"},
 		{name: "disrupt", path: "internal/disrupt"},
 		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleetlaunch.go",
-			"instances.go", "lostanswer.go", "ownership.go", "ownership_resolve.go"}},
+			"instances.go", "lostanswer.go"}},
+		{name: "ownership", path: "cloudprovider/aws/ownership", files: []string{"register.go", "resolve.go",
+			"underway.go"}},
 	}
 }
 
@@ -111,7 +113,9 @@ func suites() []*suite {
 		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan",
 			"nominate",
 			"disrupt"}},
-		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws"}, args: []string{"-test.short"}},
+		{name: "ownership", path: "cloudprovider/aws/ownership", each: true, of: []string{"ownership"}},
+		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws", "ownership"}, args: []string{
+			"-test.short"}},
 		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" +
 			rests + ")$"}, rapid...), of: []string{"disrupt"}},
 		{name: "plan", path: "internal/plan", each: true,

@@ -66,8 +66,10 @@ type Options struct {
 
 // API are the calls of EC2 that tell what it sells.
 type API interface {
-	ec2.DescribeInstanceTypesAPIClient
-	ec2.DescribeInstanceTypeOfferingsAPIClient
+	DescribeInstanceTypeOfferings(context.Context, *ec2.DescribeInstanceTypeOfferingsInput,
+		...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error)
+	DescribeInstanceTypes(context.Context, *ec2.DescribeInstanceTypesInput,
+		...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error)
 }
 
 // Network tells what of a class's network decides what it can buy.

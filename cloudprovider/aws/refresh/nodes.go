@@ -8,11 +8,16 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,8 +26,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
+
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/cloudprovider/aws"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
 )
 
@@ -144,7 +149,7 @@ func (n *Nodes) labelClass(ctx context.Context, node *corev1.Node, claim *v1.Nod
 // does not allow the tag, the instance stays without.
 func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeClaim) (foreign bool, err error) {
 	id, ok := instanceOf(node)
-	tagged := claim.Annotations[aws.IdentityTaggedAnnotationKey] == "true"
+	tagged := claim.Annotations[ownership.IdentityTaggedAnnotationKey] == "true"
 	if !ok || n.Identity == "" || tagged || !claim.DeletionTimestamp.IsZero() {
 		return false, nil
 	}
@@ -158,7 +163,7 @@ func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 	case err == nil && other == "":
 		_, err = n.EC2.CreateTags(ctx, &ec2.CreateTagsInput{
 			Resources: []string{id},
-			Tags:      []ec2types.Tag{{Key: new(aws.IdentityTagKey), Value: &n.Identity}},
+			Tags:      []ec2types.Tag{{Key: new(ownership.IdentityTagKey), Value: &n.Identity}},
 		})
 	}
 	if fault.IsNotFound(err) || fault.IsUnauthorized(err) {
@@ -167,7 +172,7 @@ func (n *Nodes) identify(ctx context.Context, node *corev1.Node, claim *v1.NodeC
 	if err != nil {
 		return false, fault.Explain("marking the instance of node "+node.Name+" as this cluster's", err)
 	}
-	return false, n.note(ctx, claim, aws.IdentityTaggedAnnotationKey)
+	return false, n.note(ctx, claim, ownership.IdentityTaggedAnnotationKey)
 }
 
 // identityOf is the identity of the cluster that the instance carries; empty if it has none.
@@ -179,7 +184,7 @@ func (n *Nodes) identityOf(ctx context.Context, id string) (string, error) {
 	for _, r := range out.Reservations {
 		for i := range r.Instances {
 			for _, tag := range r.Instances[i].Tags {
-				if tag.Key != nil && *tag.Key == aws.IdentityTagKey && tag.Value != nil {
+				if tag.Key != nil && *tag.Key == ownership.IdentityTagKey && tag.Value != nil {
 					return *tag.Value, nil
 				}
 			}

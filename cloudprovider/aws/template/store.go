@@ -38,7 +38,8 @@ const (
 
 // API are the calls of EC2 about launch templates.
 type API interface {
-	ec2.DescribeLaunchTemplatesAPIClient
+	DescribeLaunchTemplates(context.Context, *ec2.DescribeLaunchTemplatesInput,
+		...func(*ec2.Options)) (*ec2.DescribeLaunchTemplatesOutput, error)
 	CreateLaunchTemplate(context.Context, *ec2.CreateLaunchTemplateInput,
 		...func(*ec2.Options)) (*ec2.CreateLaunchTemplateOutput, error)
 	DeleteLaunchTemplate(context.Context, *ec2.DeleteLaunchTemplateInput,

@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"crypto/sha256"
@@ -30,15 +30,15 @@ const IdentityTaggedAnnotationKey = "tenon.sh/cluster-tagged"
 const (
 	shortUIDLength = 22
 	uidsPerTag     = 11 // a tag's value has at most 256 characters
-	// mostTags is how many tags EC2 allows on an instance. Two are kept free for the names of claim and node, which
+	// MostTags is how many tags EC2 allows on an instance. Two are kept free for the names of claim and node, which
 	// come later.
-	mostTags  = 50
-	laterTags = 2
+	MostTags  = 50
+	LaterTags = 2
 )
 
-// shortUID is the short form of a claim's UID: the 16 bytes of it in base64. What is not a UUID, as in tests, is
+// ShortUID is the short form of a claim's UID: the 16 bytes of it in base64. What is not a UUID, as in tests, is
 // hashed.
-func shortUID(uid string) string {
+func ShortUID(uid string) string {
 	raw, err := hex.DecodeString(strings.ReplaceAll(uid, "-", ""))
 	if err != nil || len(raw) != 16 || encodeUID(raw) != uid {
 		sum := sha256.Sum256([]byte(uid))
@@ -60,11 +60,11 @@ func encodeUID(raw []byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[0:4], raw[4:6], raw[6:8], raw[8:10], raw[10:16])
 }
 
-// claimTags writes down for which claims a launch is.
-func claimTags(uids []string) map[string]string {
+// ClaimTags writes down for which claims a launch is.
+func ClaimTags(claims []Claim) map[string]string {
 	var list []string
-	for _, uid := range uids {
-		list = append(list, shortUID(uid))
+	for _, c := range claims {
+		list = append(list, ShortUID(string(c.UID)))
 	}
 	slices.Sort(list)
 	out := map[string]string{}
@@ -98,35 +98,14 @@ func readClaimTags(tags map[string]string) []string {
 	}
 }
 
-// roomForClaims is how many claims a launch can be for if its instances carry that many other tags. If it is none, a
+// RoomForClaims is how many claims a launch can be for if its instances carry that many other tags. If it is none, a
 // launch is for one claim, which has its name on it from the start and needs no mark.
-func roomForClaims(otherTags int) int {
-	return max(0, mostTags-laterTags-otherTags) * uidsPerTag
+func RoomForClaims(otherTags int) int {
+	return max(0, MostTags-LaterTags-otherTags) * uidsPerTag
 }
 
-// launchToken names a launch for the claims: the same for the same claims, whatever their order, so that asking EC2
-// again is the same act. A claim's number of tries is part of it, because EC2 gives the same answer to the same token
-// for ever.
-func launchToken(cluster string, requests []*launchRequest) string {
-	lines := make([]string, 0, len(requests)+1)
-	for _, q := range requests {
-		lines = append(lines, fmt.Sprintf("%s#%d", q.claim.UID, q.failures))
-	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte(cluster + "\n" + strings.Join(lines, "\n")))
-	return hex.EncodeToString(sum[:16])
-}
-
-func uidsOf(requests []*launchRequest) []string {
-	out := make([]string, 0, len(requests))
-	for _, q := range requests {
-		out = append(out, string(q.claim.UID))
-	}
-	return out
-}
-
-// claimIdentity is the claim that an instance is for.
-type claimIdentity struct {
-	claim string
-	uid   types.UID
+// Claim is the claim that an instance is for.
+type Claim struct {
+	Name string
+	UID  types.UID
 }

@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"context"
@@ -31,9 +31,9 @@ const (
 
 // nameTagger writes the names of claims on instances that were launched together and so could not be named by the
 // launch. It goes on behind the launches, at a pace that EC2 likes: who owns what is known without it
-// (ownership_resolve.go).
+// (resolve.go).
 type nameTagger struct {
-	api EC2API
+	api API
 	// onNamed is told of every instance that is named.
 	onNamed func(id string)
 	guard   *recovery.Guard
@@ -52,7 +52,7 @@ type nameTag struct {
 	tries     int
 }
 
-func newNameTagger(api EC2API, guard *recovery.Guard, done func(id string)) *nameTagger {
+func newNameTagger(api API, guard *recovery.Guard, done func(id string)) *nameTagger {
 	return &nameTagger{api: api, onNamed: done, guard: guard, lifetime: context.Background(),
 		queued: map[string]bool{}, limiter: rate.NewLimiter(rate.Every(namesInterval), namesBurst)}
 }

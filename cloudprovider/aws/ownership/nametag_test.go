@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // namer is an EC2 that writes tags, and answers at once unless it is to hang.
 type namer struct {
-	EC2API
+	API
 	hang bool
 
 	mu     sync.Mutex

@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"fmt"
@@ -20,17 +20,17 @@ import (
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 // given notes that the instance was launched for the claim at that time.
-func (own *ownership) given(id, uid string, at time.Time) *assignment {
-	a := &assignment{claimIdentity: claimIdentity{claim: "claim-" + uid, uid: types.UID(uid)}, id: id, launchedAt: at,
-		createAnswer: &cloudprovider.Instance{ProviderID: providerID("zone", id)}}
-	own.assign(a)
+func (own *Register) given(id, uid string, at time.Time) *Assignment {
+	a := &Assignment{Claim: Claim{Name: "claim-" + uid, UID: types.UID(uid)}, ID: id, LaunchedAt: at,
+		CreateAnswer: &cloudprovider.Instance{ProviderID: ProviderID("zone", id)}}
+	own.Assign(a)
 	return a
 }
 
 // of is the instance that the claim has; empty if it has none.
-func (own *ownership) of(uid string) string {
-	if a := own.instanceOf(types.UID(uid)); a != nil {
-		return a.id
+func (own *Register) of(uid string) string {
+	if a := own.InstanceOf(types.UID(uid)); a != nil {
+		return a.ID
 	}
 	return ""
 }
@@ -38,27 +38,27 @@ func (own *ownership) of(uid string) string {
 // An instance is its claim's for good, and a claim keeps the first of its instances. That one is to end is remembered,
 // whoever learns of its owner later; and a launch whose answer was lost is over for a claim whose instance is found.
 func TestWhatIsHeldStaysHeld(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	o.given("i-1", "a", noon)
 	o.given("i-1", "b", noon)
-	if a := o.assignmentOf("i-1"); a.uid != "a" || o.of("a") != "i-1" || o.of("b") != "" {
+	if a := o.AssignmentOf("i-1"); a.UID != "a" || o.of("a") != "i-1" || o.of("b") != "" {
 		t.Errorf("given away twice: %+v", a)
 	}
 	o.given("i-2", "a", noon)
-	if a := o.assignmentOf("i-2"); a == nil || a.uid != "a" || o.of("a") != "i-1" {
+	if a := o.AssignmentOf("i-2"); a == nil || a.UID != "a" || o.of("a") != "i-1" {
 		t.Errorf("the claim has %q after a second instance of it, %+v, was found", o.of("a"), a)
 	}
 	o.given("i-1", "a", noon.Add(time.Second))
-	if a := o.instanceOf("a"); a.launchedAt != noon.Add(time.Second) {
+	if a := o.InstanceOf("a"); a.LaunchedAt != noon.Add(time.Second) {
 		t.Errorf("what is found out anew is not noted: %+v", a)
 	}
-	o.noteEnding("i-3", noon)
+	o.NoteEnding("i-3", noon)
 	o.unowned["i-3"] = &ec2types.Instance{}
 	o.given("i-3", "c", noon)
-	if a := o.instanceOf("c"); a == nil || a.endingSince != noon || len(o.unowned) != 0 {
+	if a := o.InstanceOf("c"); a == nil || a.EndingSince != noon || len(o.unowned) != 0 {
 		t.Errorf("of one that is ending: %+v, and %d are open", a, len(o.unowned))
 	}
-	lost, going := &fleetRequest{}, &fleetRequest{done: make(chan struct{})}
+	lost, going := &Launch{}, &Launch{done: make(chan struct{})}
 	o.launching["d"], o.launching["e"] = lost, going
 	o.given("i-4", "d", noon)
 	o.given("i-5", "e", noon)
@@ -70,17 +70,17 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 // Instances of a launch are given out in the order of their ids, to those of its claims that have none. What has an
 // owner or is ending is not.
 func TestInstancesAreDealtOut(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	o.given("i-0", "a", noon)
 	o.given("i-4", "x", noon)
-	o.noteEnding("i-5", noon)
-	o.byInstance["i-6"] = &assignment{id: "i-6"} // known, and nobody's
+	o.NoteEnding("i-5", noon)
+	o.byInstance["i-6"] = &Assignment{ID: "i-6"} // known, and nobody's
 	var got []string
-	unserved := []claimIdentity{{uid: "a"}, {uid: "b"}, {uid: "c"}, {uid: "d"}}
+	unserved := []Claim{{UID: "a"}, {UID: "b"}, {UID: "c"}, {UID: "d"}}
 	left := o.assignInOrder([]string{"i-7", "i-3", "i-4", "i-5", "i-6", "i-8"}, unserved,
-		func(id string, to claimIdentity) {
-			got = append(got, id+" "+string(to.uid))
-			o.given(id, string(to.uid), noon)
+		func(id string, to Claim) {
+			got = append(got, id+" "+string(to.UID))
+			o.given(id, string(to.UID), noon)
 		})
 	if text := strings.Join(got, ", "); text != "i-3 b, i-6 c, i-7 d" || !slices.Equal(left, []string{"i-8"}) {
 		t.Errorf("%s are given and %v left", text, left)
@@ -90,12 +90,12 @@ func TestInstancesAreDealtOut(t *testing.T) {
 // An instance that ends is no longer its claim's, but whose it was stays known until it is gone. Each that the claim
 // has lost counts once: EC2 must not take the next request for the last one.
 func TestInstancesThatLeave(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	o.given("i-1", "a", noon)
-	o.leaveClaim("i-1", noon.Add(time.Minute))
-	o.leaveClaim("i-1", noon.Add(2*time.Minute))
-	o.leaveClaim("i-0", noon)
-	if a := o.assignmentOf("i-1"); a == nil || a.uid != "a" || a.endingSince != noon.Add(time.Minute) ||
+	o.LeaveClaim("i-1", noon.Add(time.Minute))
+	o.LeaveClaim("i-1", noon.Add(2*time.Minute))
+	o.LeaveClaim("i-0", noon)
+	if a := o.AssignmentOf("i-1"); a == nil || a.UID != "a" || a.EndingSince != noon.Add(time.Minute) ||
 		o.of("a") != "" {
 		t.Errorf("it is %+v, and the claim has %q", a, o.of("a"))
 	}
@@ -103,13 +103,13 @@ func TestInstancesThatLeave(t *testing.T) {
 		t.Errorf("the claim has lost %+v", n)
 	}
 	o.given("i-2", "a", noon)
-	o.forget("i-1", noon.Add(3*time.Minute))
-	if o.assignmentOf("i-1") != nil || o.of("a") != "i-2" || o.tries["a"].times != 1 {
+	o.Forget("i-1", noon.Add(3*time.Minute))
+	if o.AssignmentOf("i-1") != nil || o.of("a") != "i-2" || o.tries["a"].times != 1 {
 		t.Errorf("when the first is gone the claim has %q and has lost %+v", o.of("a"), o.tries["a"])
 	}
-	o.forget("i-2", noon.Add(4*time.Minute))
-	o.forget("i-9", noon)
-	if o.assignmentOf("i-2") != nil || o.of("a") != "" ||
+	o.Forget("i-2", noon.Add(4*time.Minute))
+	o.Forget("i-9", noon)
+	if o.AssignmentOf("i-2") != nil || o.of("a") != "" ||
 		o.tries["a"] != (failedLaunches{2, noon.Add(4 * time.Minute)}) {
 		t.Errorf("when both are gone the claim has %q and has lost %+v", o.of("a"), o.tries["a"])
 	}
@@ -121,20 +121,20 @@ func TestInstancesThatLeave(t *testing.T) {
 
 // What was asked to end, and what carries its claim's name, is noted, also of instances that nobody knows.
 func TestWhatIsNotedOfInstances(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	o.given("i-1", "a", noon)
 	o.noteNamed("i-1")
 	o.noteNamed("i-9")
-	o.noteEnding("i-1", noon)
-	o.noteEnding("i-2", noon)
-	if a := o.assignmentOf("i-1"); !a.named || a.endingSince != noon || a.uid != "a" {
+	o.NoteEnding("i-1", noon)
+	o.NoteEnding("i-2", noon)
+	if a := o.AssignmentOf("i-1"); !a.Named || a.EndingSince != noon || a.UID != "a" {
 		t.Errorf("its own: %+v", a)
 	}
-	if a := o.assignmentOf("i-2"); a == nil || *a != (assignment{id: "i-2", endingSince: noon, named: true}) {
+	if a := o.AssignmentOf("i-2"); a == nil || *a != (Assignment{ID: "i-2", EndingSince: noon, Named: true}) {
 		t.Errorf("an unknown one: %+v", a)
 	}
-	o.assignmentOf("i-1").claim = "changed"
-	if o.assignmentOf("i-1").claim != "claim-a" || o.assignmentOf("i-9") != nil {
+	o.AssignmentOf("i-1").Name = "changed"
+	if o.AssignmentOf("i-1").Name != "claim-a" || o.AssignmentOf("i-9") != nil {
 		t.Error("what the register says can be changed from outside, or is made up")
 	}
 }
@@ -142,20 +142,20 @@ func TestWhatIsNotedOfInstances(t *testing.T) {
 // EC2 shows an instance some seconds after its launch: until then, those that were launched lately are listed from
 // memory.
 func TestInstancesThatAreNotShownYet(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	for id, at := range map[string]time.Duration{"i-4": 3, "i-2": 2, "i-1": 1, "i-0": 0, "i-3": 3, "i-6": 6, "i-7": 7,
 		"i-8": 8, "i-9": 9} {
 		o.given(id, "of-"+id, noon.Add(at))
 	}
-	o.assign(&assignment{claimIdentity: claimIdentity{uid: "tags"}, id: "i-5", launchedAt: noon.Add(5)})
-	o.noteEnding("i-2", noon)
+	o.Assign(&Assignment{Claim: Claim{UID: "tags"}, ID: "i-5", LaunchedAt: noon.Add(5)})
+	o.NoteEnding("i-2", noon)
 	var got []string
-	for _, a := range o.notShownYet(map[string]bool{"i-4": true}, noon) {
-		got = append(got, a.id)
-		a.claim = "changed"
+	for _, a := range o.NotShownYet(map[string]bool{"i-4": true}, noon.Add(visibleWithin)) {
+		got = append(got, a.ID)
+		a.Name = "changed"
 	}
 	if want := []string{"i-1", "i-3", "i-6", "i-7", "i-8", "i-9"}; !slices.Equal(got,
-		want) || o.assignmentOf("i-1").claim == "changed" {
+		want) || o.AssignmentOf("i-1").Name == "changed" {
 		t.Errorf("%v, want %v, and copies", got, want)
 	}
 }
@@ -180,11 +180,11 @@ func TestWhatALookDrops(t *testing.T) {
 		{"seen a minute ago", 2 * minute, 2 * minute, minute, false, false},
 		{"seen less than a minute ago", 2 * minute, 2 * minute, minute - 1, false, true},
 	} {
-		o := newOwnership()
+		o := NewRegister()
 		a := o.given("i-1", "a", noon.Add(-c.since))
-		a.endingSince, a.lastSeen = noon.Add(-c.ending), noon.Add(-c.seen)
+		a.EndingSince, a.lastSeen = noon.Add(-c.ending), noon.Add(-c.seen)
 		o.prune(map[string]bool{"i-1": c.shown}, noon)
-		if got := o.assignmentOf("i-1"); (got != nil) != c.want || (o.of("a") != "") != c.want || c.shown &&
+		if got := o.AssignmentOf("i-1"); (got != nil) != c.want || (o.of("a") != "") != c.want || c.shown &&
 			got.lastSeen != noon {
 			t.Errorf("%s: %+v, and the claim has %q", c.name, got, o.of("a"))
 		}
@@ -193,12 +193,12 @@ func TestWhatALookDrops(t *testing.T) {
 		}
 	}
 
-	own, hour := newOwnership(), time.Hour+minute
+	own, hour := NewRegister(), time.Hour+minute
 	own.tries["old"], own.tries["new"] = failedLaunches{1, noon.Add(-hour - 1)}, failedLaunches{1, noon.Add(-hour)}
 	own.gone["i-old"], own.gone["i-new"] = noon.Add(-minute-1), noon.Add(-minute)
-	own.launching["old"], own.launching["new"] = &fleetRequest{lostAt: noon.Add(-hour - 1)},
-		&fleetRequest{lostAt: noon.Add(-hour)}
-	own.launching["going"] = &fleetRequest{lostAt: noon.Add(-hour - 1), done: make(chan struct{})}
+	own.launching["old"], own.launching["new"] = &Launch{lostAt: noon.Add(-hour - 1)},
+		&Launch{lostAt: noon.Add(-hour)}
+	own.launching["going"] = &Launch{lostAt: noon.Add(-hour - 1), done: make(chan struct{})}
 	own.prune(nil, noon)
 	if len(own.tries) != 1 || own.tries["new"].times != 1 || len(own.gone) != 1 || own.gone["i-new"].IsZero() {
 		t.Errorf("of claims %v and of what is gone %v is left", own.tries, own.gone)
@@ -219,15 +219,15 @@ func tagged(id string, tags ...string) ec2types.Instance {
 
 // An instance of a launch that is under way is nobody's until the answer comes; one that is known is its owner's.
 func TestInstancesOfALaunchUnderWay(t *testing.T) {
-	o := newOwnership()
-	o.callsUnderWay["token"] = &fleetRequest{}
+	o := NewRegister()
+	o.callsUnderWay["token"] = &Launch{}
 	o.given("i-2", "a", noon)
 	for id, want := range map[string]bool{"i-1": true, "i-2": false} {
-		if i := tagged(id, LaunchTagKey, "token"); o.isLaunching(&i) != want {
+		if i := tagged(id, LaunchTagKey, "token"); o.IsLaunching(&i) != want {
 			t.Errorf("%s is under way: %t", id, !want)
 		}
 	}
-	if i := tagged("i-3", LaunchTagKey, "another"); o.isLaunching(&i) {
+	if i := tagged("i-3", LaunchTagKey, "another"); o.IsLaunching(&i) {
 		t.Error("an instance of another launch is under way")
 	}
 }
@@ -236,7 +236,7 @@ func TestInstancesOfALaunchUnderWay(t *testing.T) {
 func TestWhatIsReadOfAnInstance(t *testing.T) {
 	i := tagged("i-1", "a", "1", "b", "2")
 	i.Tags = append([]ec2types.Tag{{}, {Key: new("c")}, {Value: new("3")}}, i.Tags...)
-	if got := fmt.Sprint(tagOf(&i, "a"), tagOf(&i, "b"), tagOf(&i, "c"), tagOf(&i, "d"),
+	if got := fmt.Sprint(TagOf(&i, "a"), TagOf(&i, "b"), TagOf(&i, "c"), TagOf(&i, "d"),
 		tagsOf(&i)); got != "12map[a:1 b:2]" {
 		t.Errorf("read %s", got)
 	}
@@ -262,31 +262,31 @@ func TestClaimsRecallTheirInstances(t *testing.T) {
 		tags []string
 		want bool
 	}{
-		{"name and mark", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, shortUID(other) + shortUID(uid)}, true},
-		{"another name", []string{awsv1.NodeClaimTagKey, "other", ClaimsTagKey, shortUID(uid)}, false},
-		{"another's mark, as of a namesake", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, shortUID(other)},
+		{"name and mark", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, ShortUID(other) + ShortUID(uid)}, true},
+		{"another name", []string{awsv1.NodeClaimTagKey, "other", ClaimsTagKey, ShortUID(uid)}, false},
+		{"another's mark, as of a namesake", []string{awsv1.NodeClaimTagKey, "mine", ClaimsTagKey, ShortUID(other)},
 			false},
-		{"no name", []string{ClaimsTagKey, shortUID(uid)}, false},
+		{"no name", []string{ClaimsTagKey, ShortUID(uid)}, false},
 	} {
-		o := newOwnership()
+		o := NewRegister()
 		i := tagged("i-1", x.tags...)
 		o.unowned["i-1"] = &i
-		a := o.recallInstance(c)
-		if x.want != (a != nil) || x.want && *a != (assignment{claimIdentity: claimIdentity{"mine", uid}, id: "i-1",
-			named: true}) {
+		a := o.RecallInstance(c)
+		if x.want != (a != nil) || x.want && *a != (Assignment{Claim: Claim{"mine", uid}, ID: "i-1",
+			Named: true}) {
 			t.Errorf("%s: %+v", x.name, a)
 		}
 		if (o.of(uid) == "i-1") != x.want || (len(o.unowned) == 0) != x.want {
 			t.Errorf("%s: the claim has %q, and %d are open", x.name, o.of(uid), len(o.unowned))
 		}
 	}
-	own := newOwnership()
-	own.assign(&assignment{claimIdentity: claimIdentity{uid: uid}, id: "i-1"})
-	if a := own.recallInstance(c); a == nil || a.claim != "mine" || own.assignmentOf("i-1").claim != "mine" {
+	own := NewRegister()
+	own.Assign(&Assignment{Claim: Claim{UID: uid}, ID: "i-1"})
+	if a := own.RecallInstance(c); a == nil || a.Name != "mine" || own.AssignmentOf("i-1").Name != "mine" {
 		t.Errorf("its name is not noted: %+v", a)
 	}
 	c.Name = "renamed"
-	if a := own.recallInstance(c); a.claim != "mine" {
+	if a := own.RecallInstance(c); a.Name != "mine" {
 		t.Errorf("its name is noted anew: %+v", a)
 	}
 }
@@ -310,7 +310,7 @@ func TestShiftedZones(t *testing.T) {
 			""}, {"nobody says which are", nil, at("a", "az1"), ""},
 		{"it is not known where it is", shifted, &nowhere, ""}, {"it is not shown yet", shifted, nil, ""},
 	} {
-		if got := (&Provider{shifted: c.shifted}).shiftedZone(c.i); got != c.want {
+		if got := (&Instances{o: Options{Shifted: c.shifted}}).ShiftedZone(c.i); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (r *readClaimsOf) List(_ context.Context, to client.ObjectList, _ ...client
 		u.SetName(c[0])
 		u.SetUID(types.UID(c[1]))
 		if c[2] != "" {
-			u.Object["status"] = map[string]any{"providerID": providerID("zone", c[2])}
+			u.Object["status"] = map[string]any{"providerID": ProviderID("zone", c[2])}
 		}
 		to.(*unstructured.UnstructuredList).Items = append(to.(*unstructured.UnstructuredList).Items, u)
 	}
@@ -49,12 +49,12 @@ func (r *readClaimsOf) List(_ context.Context, to client.ObjectList, _ ...client
 }
 
 // belongings says of each instance whose it is.
-func (own *ownership) belongings() string {
+func (own *Register) belongings() string {
 	var out []string
 	for _, id := range slices.Sorted(maps.Keys(own.byInstance)) {
 		a := own.byInstance[id]
-		text := id + "→" + a.claim + "/" + string(a.uid[:min(1, len(a.uid))])
-		if a.named && a.uid != "" {
+		text := id + "→" + a.Name + "/" + string(a.UID[:min(1, len(a.UID))])
+		if a.Named && a.UID != "" {
 			text += " named"
 		}
 		out = append(out, text)
@@ -67,7 +67,7 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 	launch := func(uids ...string) []string {
 		var all string
 		for _, uid := range uids {
-			all += shortUID(uid)
+			all += ShortUID(uid)
 		}
 		return []string{LaunchTagKey, "token", ClaimsTagKey, all}
 	}
@@ -81,7 +81,7 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		found  []ec2types.Instance
-		before func(*ownership)
+		before func(*Register)
 		claims [][3]string // nil if there is nobody to ask
 		want   string
 		open   string
@@ -92,21 +92,21 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 		{"launched for one claim, without its name", []ec2types.Instance{tagged("i-1", launch(uidA)...)}, nil, mine,
 			"i-1→a/0", "", 1},
 		{"what this process has given away", []ec2types.Instance{tagged("i-1", name("b", launch(uidA)...)...)},
-			func(o *ownership) { o.given("i-1", uidC, noon) }, mine, "i-1→claim-" + uidC + "/8", "", 0},
+			func(o *Register) { o.given("i-1", uidC, noon) }, mine, "i-1→claim-" + uidC + "/8", "", 0},
 		{"what this process has given away and named", []ec2types.Instance{tagged("i-1", name("claim-"+uidC)...)},
-			func(o *ownership) { o.given("i-1", uidC, noon) }, mine, "i-1→claim-" + uidC + "/8 named", "", 0},
-		{"what lost its name again", []ec2types.Instance{tagged("i-1", name("other")...)}, func(o *ownership) {
+			func(o *Register) { o.given("i-1", uidC, noon) }, mine, "i-1→claim-" + uidC + "/8 named", "", 0},
+		{"what lost its name again", []ec2types.Instance{tagged("i-1", name("other")...)}, func(o *Register) {
 			o.given("i-1", uidC, noon)
 			o.noteNamed("i-1")
 		}, mine, "i-1→claim-" + uidC + "/8", "", 0},
 		{"what carries a name that this process did not know", []ec2types.Instance{tagged("i-1", name("c")...)},
-			func(o *ownership) {
-				o.assign(&assignment{claimIdentity: claimIdentity{uid: uidC}, id: "i-1"})
+			func(o *Register) {
+				o.Assign(&Assignment{Claim: Claim{UID: uidC}, ID: "i-1"})
 			}, mine, "i-1→/8 named", "", 0},
 		{"what is gone, as an older look shows it", []ec2types.Instance{tagged("i-1", name("a", launch(uidA)...)...)},
-			func(o *ownership) { o.forget("i-1", noon) }, mine, "", "", 0},
+			func(o *Register) { o.Forget("i-1", noon) }, mine, "", "", 0},
 		{"a launch that is under way", []ec2types.Instance{tagged("i-1", launch(uidA, uidB)...)},
-			func(o *ownership) { o.callsUnderWay["token"] = &fleetRequest{} }, mine, "", "", 0},
+			func(o *Register) { o.callsUnderWay["token"] = &Launch{} }, mine, "", "", 0},
 
 		{"a claim has it in its status", []ec2types.Instance{tagged("i-1", launch(uidA, uidB)...)}, nil,
 			written(1, "i-1"), "i-1→b/4", "", 1},
@@ -121,12 +121,12 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 			[]ec2types.Instance{tagged("i-1", name("c", launch(uidA, uidB)...)...)}, nil, mine, "", "i-1", 1},
 		{"it carries nothing", []ec2types.Instance{tagged("i-1")}, nil, mine, "", "i-1", 1},
 		{"it is ending, and nobody's so far", []ec2types.Instance{tagged("i-1", name("b")...)},
-			func(o *ownership) { o.noteEnding("i-1", noon) }, mine,
+			func(o *Register) { o.NoteEnding("i-1", noon) }, mine,
 			"i-1→b/4 named", "", 1},
 
 		{"it was asked to end, and may be anybody's",
 			[]ec2types.Instance{tagged("i-1", name("c", launch(uidA, uidB)...)...)},
-			func(o *ownership) { o.noteEnding("i-1", noon) }, mine, "i-1→/", "i-1", 1},
+			func(o *Register) { o.NoteEnding("i-1", noon) }, mine, "i-1→/", "i-1", 1},
 
 		{"a launch for three of which two are shown",
 			[]ec2types.Instance{tagged("i-2", launch(uidA, uidB, uidC)...),
@@ -146,10 +146,10 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 			nil, nil, "i-1→/0, i-2→/4", "i-3", 0},
 		{"two launches",
 			[]ec2types.Instance{tagged("i-1", launch(uidA, uidB)...),
-				tagged("i-2", LaunchTagKey, "next", ClaimsTagKey, shortUID(uidC))}, nil, mine,
+				tagged("i-2", LaunchTagKey, "next", ClaimsTagKey, ShortUID(uidC))}, nil, mine,
 			"i-1→a/0, i-2→c/8", "", 1},
 	} {
-		o := newOwnership()
+		o := NewRegister()
 		if c.before != nil {
 			c.before(o)
 		}
@@ -172,10 +172,10 @@ func TestWhoseFoundInstancesAre(t *testing.T) {
 
 // An instance that ends, or that carries no launch, is given to nobody.
 func TestWhatIsNotDealtOut(t *testing.T) {
-	stopping := tagged("i-1", LaunchTagKey, "token", ClaimsTagKey, shortUID(uidA))
+	stopping := tagged("i-1", LaunchTagKey, "token", ClaimsTagKey, ShortUID(uidA))
 	stopping.State.Name = ec2types.InstanceStateNameStopping
-	unlaunched := tagged("i-2", ClaimsTagKey, shortUID(uidA))
-	o := newOwnership()
+	unlaunched := tagged("i-2", ClaimsTagKey, ShortUID(uidA))
+	o := NewRegister()
 	if err := o.resolveOwners(t.Context(), []ec2types.Instance{stopping, unlaunched},
 		&readClaimsOf{list: [][3]string{{"a", uidA, ""}}}); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestWhatIsNotDealtOut(t *testing.T) {
 
 // While the NodeClaims can't be read nothing is settled by them, and whoever looks is told.
 func TestClaimsThatCannotBeRead(t *testing.T) {
-	o := newOwnership()
+	o := NewRegister()
 	err := o.resolveOwners(t.Context(), []ec2types.Instance{tagged("i-1", awsv1.NodeClaimTagKey, "a")},
 		&readClaimsOf{err: errors.New("down"), list: [][3]string{{"a", uidA, ""}}})
 	if err == nil || !strings.Contains(err.Error(), "NodeClaims") || o.belongings() != "" {
@@ -198,17 +198,17 @@ func TestClaimsThatCannotBeRead(t *testing.T) {
 // While the NodeClaims are read, a launch may begin or end, and an instance may go: what was open before is looked at
 // again.
 func TestWhatHappensWhileClaimsAreRead(t *testing.T) {
-	for name, change := range map[string]func(*ownership){
-		"it was given away":             func(o *ownership) { o.given("i-1", uidC, noon) },
-		"it has gone":                   func(o *ownership) { o.forget("i-1", noon) },
-		"its launch is asked about":     func(o *ownership) { o.callsUnderWay["token"] = &fleetRequest{} },
-		"nothing":                       func(*ownership) {},
-		"it was asked to end meanwhile": func(o *ownership) { o.noteEnding("i-1", noon) },
+	for name, change := range map[string]func(*Register){
+		"it was given away":             func(o *Register) { o.given("i-1", uidC, noon) },
+		"it has gone":                   func(o *Register) { o.Forget("i-1", noon) },
+		"its launch is asked about":     func(o *Register) { o.callsUnderWay["token"] = &Launch{} },
+		"nothing":                       func(*Register) {},
+		"it was asked to end meanwhile": func(o *Register) { o.NoteEnding("i-1", noon) },
 	} {
-		o := newOwnership()
+		o := NewRegister()
 		api := &changing{readClaimsOf{list: [][3]string{{"a", uidA, ""}}}, func() { change(o) }}
 		if err := o.resolveOwners(t.Context(),
-			[]ec2types.Instance{tagged("i-1", LaunchTagKey, "token", ClaimsTagKey, shortUID(uidA))}, api); err != nil {
+			[]ec2types.Instance{tagged("i-1", LaunchTagKey, "token", ClaimsTagKey, ShortUID(uidA))}, api); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := o.of(uidA) == "i-1", name == "nothing"; got != want {

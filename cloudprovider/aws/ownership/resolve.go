@@ -1,4 +1,4 @@
-package aws
+package ownership
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 //     told of another choice: it would show in 3.
 //
 // What then has no owner is an orphan, and the core ends it. NodeClaims are only read if 1 and 2 leave something open.
-func (own *ownership) resolveOwners(ctx context.Context, found []ec2types.Instance, claims client.Reader) error {
+func (own *Register) resolveOwners(ctx context.Context, found []ec2types.Instance, claims client.Reader) error {
 	open := own.resolveByTags(found)
 	if len(open) == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (own *ownership) resolveOwners(ctx context.Context, found []ec2types.Instan
 	open = slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
 		a := own.byInstance[*i.InstanceId]
 		_, gone := own.gone[*i.InstanceId]
-		return gone || a != nil && a.uid != "" || own.callsUnderWay[tagOf(i, LaunchTagKey)] != nil
+		return gone || a != nil && a.UID != "" || own.callsUnderWay[TagOf(i, LaunchTagKey)] != nil
 	})
 	open = own.resolveByClaims(open, book)
 	open = own.resolveInOrder(open, book)
@@ -51,7 +51,7 @@ func (own *ownership) resolveOwners(ctx context.Context, found []ec2types.Instan
 }
 
 // resolveByTags does steps 1 and 2 and returns what is open after them.
-func (own *ownership) resolveByTags(found []ec2types.Instance) []*ec2types.Instance {
+func (own *Register) resolveByTags(found []ec2types.Instance) []*ec2types.Instance {
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	clear(own.unowned)
@@ -62,10 +62,10 @@ func (own *ownership) resolveByTags(found []ec2types.Instance) []*ec2types.Insta
 			continue
 		}
 		if a := own.byInstance[*i.InstanceId]; a != nil {
-			if name := claimName(i); name != "" {
-				a.named = name == a.claim || a.claim == ""
+			if name := ClaimName(i); name != "" {
+				a.Named = name == a.Name || a.Name == ""
 			}
-			if a.uid != "" {
+			if a.UID != "" {
 				continue
 			}
 		}
@@ -75,24 +75,24 @@ func (own *ownership) resolveByTags(found []ec2types.Instance) []*ec2types.Insta
 			continue
 		}
 		uid, ok := "", false
-		if len(list) == 1 && claimName(i) != "" {
+		if len(list) == 1 && ClaimName(i) != "" {
 			uid, ok = fullUID(list[0])
 		}
 		if !ok {
 			open = append(open, i)
 			continue
 		}
-		own.assign(&assignment{claimIdentity: claimIdentity{claim: claimName(i), uid: types.UID(uid)},
-			id: *i.InstanceId, named: true})
+		own.Assign(&Assignment{Claim: Claim{Name: ClaimName(i), UID: types.UID(uid)},
+			ID: *i.InstanceId, Named: true})
 	}
 	return open
 }
 
 // claimIndex is what the NodeClaims say.
 type claimIndex struct {
-	byInstance map[string]claimIdentity
-	byName     map[string]claimIdentity
-	byShortUID map[string]claimIdentity
+	byInstance map[string]Claim
+	byName     map[string]Claim
+	byShortUID map[string]Claim
 	launched   map[types.UID]bool
 }
 
@@ -107,46 +107,46 @@ func readClaims(ctx context.Context, claims client.Reader) (*claimIndex, error) 
 	if err := claims.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("listing NodeClaims to find out whose instances are: %w", err)
 	}
-	book := &claimIndex{byInstance: map[string]claimIdentity{}, byName: map[string]claimIdentity{},
-		byShortUID: map[string]claimIdentity{}, launched: map[types.UID]bool{}}
+	book := &claimIndex{byInstance: map[string]Claim{}, byName: map[string]Claim{},
+		byShortUID: map[string]Claim{}, launched: map[types.UID]bool{}}
 	for k := range list.Items {
 		c := &list.Items[k]
-		o := claimIdentity{claim: c.GetName(), uid: c.GetUID()}
-		book.byName[o.claim], book.byShortUID[shortUID(string(o.uid))] = o, o
+		o := Claim{Name: c.GetName(), UID: c.GetUID()}
+		book.byName[o.Name], book.byShortUID[ShortUID(string(o.UID))] = o, o
 		providerID, _, _ := unstructured.NestedString(c.Object, "status", "providerID")
-		if id, err := instanceID(providerID); err == nil {
+		if id, err := InstanceID(providerID); err == nil {
 			book.byInstance[id] = o
-			book.launched[o.uid] = true
+			book.launched[o.UID] = true
 		}
 	}
 	return book, nil
 }
 
 // resolveByClaims does steps 3 and 4 and returns what is open after them. The lock is held.
-func (own *ownership) resolveByClaims(open []*ec2types.Instance, book *claimIndex) []*ec2types.Instance {
+func (own *Register) resolveByClaims(open []*ec2types.Instance, book *claimIndex) []*ec2types.Instance {
 	if book == nil {
 		return open
 	}
 	return slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
 		o, ok := book.byInstance[*i.InstanceId]
 		if !ok {
-			o, ok = book.byName[claimName(i)]
+			o, ok = book.byName[ClaimName(i)]
 			list := readClaimTags(tagsOf(i))
-			ok = ok && (len(list) == 0 || slices.Contains(list, shortUID(string(o.uid))))
+			ok = ok && (len(list) == 0 || slices.Contains(list, ShortUID(string(o.UID))))
 		}
 		if ok {
-			own.assign(&assignment{claimIdentity: o, id: *i.InstanceId, named: claimName(i) != ""})
+			own.Assign(&Assignment{Claim: o, ID: *i.InstanceId, Named: ClaimName(i) != ""})
 		}
 		return ok
 	})
 }
 
 // resolveInOrder does step 5 and returns what is open after it. The lock is held.
-func (own *ownership) resolveInOrder(open []*ec2types.Instance, book *claimIndex) []*ec2types.Instance {
+func (own *Register) resolveInOrder(open []*ec2types.Instance, book *claimIndex) []*ec2types.Instance {
 	launches := map[string][]*ec2types.Instance{}
 	for _, i := range open {
-		if claimName(i) == "" && isAlive(i) && tagOf(i, LaunchTagKey) != "" {
-			launches[tagOf(i, LaunchTagKey)] = append(launches[tagOf(i, LaunchTagKey)], i)
+		if ClaimName(i) == "" && isAlive(i) && TagOf(i, LaunchTagKey) != "" {
+			launches[TagOf(i, LaunchTagKey)] = append(launches[TagOf(i, LaunchTagKey)], i)
 		}
 	}
 	for _, launch := range slices.Sorted(maps.Keys(launches)) {
@@ -154,48 +154,48 @@ func (own *ownership) resolveInOrder(open []*ec2types.Instance, book *claimIndex
 		for _, i := range launches[launch] {
 			ids = append(ids, *i.InstanceId)
 		}
-		var unserved []claimIdentity
+		var unserved []Claim
 		for _, m := range readClaimTags(tagsOf(launches[launch][0])) {
 			if o, ok := waitingClaim(m, book); ok {
 				unserved = append(unserved, o)
 			}
 		}
-		own.assignInOrder(ids, unserved, func(id string, to claimIdentity) {
-			own.assign(&assignment{claimIdentity: to, id: id})
+		own.assignInOrder(ids, unserved, func(id string, to Claim) {
+			own.Assign(&Assignment{Claim: to, ID: id})
 		})
 	}
 	return slices.DeleteFunc(open, func(i *ec2types.Instance) bool {
 		a := own.byInstance[*i.InstanceId]
-		return a != nil && a.uid != ""
+		return a != nil && a.UID != ""
 	})
 }
 
 // waitingClaim is the claim behind a mark, if it exists and has no instance as far as the NodeClaims tell.
-func waitingClaim(m string, book *claimIndex) (claimIdentity, bool) {
+func waitingClaim(m string, book *claimIndex) (Claim, bool) {
 	if book == nil {
 		uid, ok := fullUID(m)
-		return claimIdentity{uid: types.UID(uid)}, ok
+		return Claim{UID: types.UID(uid)}, ok
 	}
 	o, ok := book.byShortUID[m]
-	return o, ok && !book.launched[o.uid]
+	return o, ok && !book.launched[o.UID]
 }
 
-// recallInstance finds the claim's instance among those whose owner could not be told: whoever asks knows both the
+// RecallInstance finds the claim's instance among those whose owner could not be told: whoever asks knows both the
 // claim's name and its UID.
-func (own *ownership) recallInstance(claim *v1.NodeClaim) *assignment {
+func (own *Register) RecallInstance(claim *v1.NodeClaim) *Assignment {
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	if a := own.byClaim[claim.UID]; a != nil {
-		if a.claim == "" {
-			a.claim = claim.Name
+		if a.Name == "" {
+			a.Name = claim.Name
 		}
 		return copyOf(a)
 	}
 	for _, i := range own.unowned {
-		if claimName(i) == claim.Name && slices.Contains(readClaimTags(tagsOf(i)), shortUID(string(claim.UID))) {
-			a := &assignment{claimIdentity: claimIdentity{claim: claim.Name, uid: claim.UID}, id: *i.InstanceId,
-				named: true}
-			own.assign(a)
+		if ClaimName(i) == claim.Name && slices.Contains(readClaimTags(tagsOf(i)), ShortUID(string(claim.UID))) {
+			a := &Assignment{Claim: Claim{Name: claim.Name, UID: claim.UID}, ID: *i.InstanceId,
+				Named: true}
+			own.Assign(a)
 			return copyOf(a)
 		}
 	}
