@@ -238,7 +238,8 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 
 		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
 			func(_ *launcher, p *Provider, list []*launchRequest) {
-				p.register.NoteLost(p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}), errors.New("lost"),
+				p.register.NoteLost(p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}),
+					errors.New("lost"),
 					p.now(), p.now())
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch", "i-1 []"}, true, 0},
 		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, list []*launchRequest) {
@@ -375,7 +376,8 @@ func callsNoted(t *testing.T, registry *prometheus.Registry) string {
 		}
 	}
 	const prefix = "karpenter_cloudprovider_batcher_batch_"
-	return fmt.Sprint(what, " ", time.Duration(sums[prefix+"time_seconds"]*float64(time.Second)).Round(time.Microsecond),
+	return fmt.Sprint(what, " ", time.Duration(sums[prefix+"time_seconds"]*float64(time.Second)).
+		Round(time.Microsecond),
 		" ", sums[prefix+"size"])
 }
 

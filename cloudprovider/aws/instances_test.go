@@ -146,7 +146,9 @@ func TestWhatIsToldOfAnInstanceThatIsFound(t *testing.T) {
 		{"all is known", nil, nil,
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey,
 				ownership.IdentityTaggedAnnotationKey}, nil},
-		{"it lost the identity", func(t *testing.T, w *world, id string) { untag(t, w, id, ownership.IdentityTagKey) }, nil,
+		{"it lost the identity", func(t *testing.T, w *world, id string) {
+			untag(t, w, id, ownership.IdentityTagKey)
+		}, nil,
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},
 		{"there is no identity", nil, func(o *aws.Options) { o.Identity = "" },
 			[]string{awsv1.HashAnnotationKey, awsv1.HashVersionAnnotationKey, awsv1.InstanceProfileAnnotationKey}, nil},

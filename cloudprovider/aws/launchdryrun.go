@@ -130,13 +130,16 @@ func (p *Provider) poolsOf(ctx context.Context, class string) ([]*v1.NodePool, e
 	return out, nil
 }
 
-func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *template.Template) ([]nodeclass.Call, error) {
+func (p *Provider) dryRuns(class *awsv1.EC2NodeClass, q *launchRequest, t *template.Template) ([]nodeclass.Call,
+	error) {
 	zone := q.spec.Lines[0].Zone
 	at := slices.IndexFunc(class.Status.Subnets, func(s awsv1.Subnet) bool { return s.Zone == zone })
 	subnet := class.Status.Subnets[at].ID
 	create := t.Input()
 	create.DryRun = new(true)
-	r := &fleetRequest{Launch: ownership.NewLaunch(p.clusterName, []ownership.Claim{q.owner()}, func(types.UID) int { return 0 }),
+	r := &fleetRequest{Launch: ownership.NewLaunch(p.clusterName, []ownership.Claim{q.owner()}, func(types.UID) int {
+		return 0
+	}),
 		spec: q.spec, requests: []*launchRequest{q}}
 	fleet := &ec2.CreateFleetInput{
 		DryRun: new(true), Type: ec2types.FleetTypeInstant,

@@ -81,7 +81,8 @@ func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *templa
 
 // newLaunchSpec writes down what is asked for the candidates, each of which is launched from the template of the same
 // index.
-func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate, templates []*template.Template,
+func newLaunchSpec(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, candidates []choose.Candidate,
+	templates []*template.Template,
 	tags map[string]string) (*launchSpec, error) {
 	s := &launchSpec{
 		templates: map[string]*template.Template{},

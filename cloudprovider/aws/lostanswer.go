@@ -90,7 +90,8 @@ func (p *Provider) repeatCall(ctx context.Context, l *ownership.Launch) (landed 
 	return landed, failure
 }
 
-// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it next.
+// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it
+// next.
 func (p *Provider) repeatGuarded(ctx context.Context, l *ownership.Launch) {
 	lostAt := p.register.LostAt(l)
 	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { l.Repeat(ctx) }); err != nil {

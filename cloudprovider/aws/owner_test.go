@@ -89,7 +89,8 @@ func TestWhoseAnInstanceIs(t *testing.T) {
 			untag(t, w, id, ownership.IdentityTagKey)
 		}, true},
 		{"it got another identity", func(t *testing.T, w *world, id string) {
-			if err := w.sim.World.SetTags([]string{id}, map[string]string{ownership.IdentityTagKey: "another"}); err != nil {
+			if err := w.sim.World.SetTags([]string{id},
+				map[string]string{ownership.IdentityTagKey: "another"}); err != nil {
 				t.Fatal(err.Message)
 			}
 		}, false},

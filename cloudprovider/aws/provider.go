@@ -143,8 +143,9 @@ func New(o Options) (*Provider, error) {
 	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
 		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
 	p.metrics.SkipMissingClasses(p.hasClass)
-	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims, ClusterName: o.ClusterName,
-		Identity: o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims,
+		ClusterName: o.ClusterName,
+		Identity:    o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
 	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)
 	return p, nil
 }
@@ -154,8 +155,8 @@ func (p *Provider) worthWaiting(size int) bool {
 	return p.comingLaunches.Load() > 0 || size < enoughTogether && p.pace.underWay() >= manyLaunching
 }
 
-// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has a
-// minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
+// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has
+// a minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
 const admitLimit = 40 * time.Second
 
 // admitLaunch waits until EC2 may be asked for the launches that are being gathered.

@@ -85,7 +85,8 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 				api.shown = []ec2types.Instance{{InstanceId: new("i-1"),
 					State: &ec2types.InstanceState{Name: ec2types.InstanceStateNameRunning},
 					Tags: []ec2types.Tag{{Key: new(ownership.LaunchTagKey), Value: &r.Token},
-						{Key: new(ownership.ClaimsTagKey), Value: new(ownership.ClaimTags(r.Claims)[ownership.ClaimsTagKey])}}}}
+						{Key: new(ownership.ClaimsTagKey),
+							Value: new(ownership.ClaimTags(r.Claims)[ownership.ClaimsTagKey])}}}}
 			}, true, false, false, ""},
 		{"refused, and nobody can look", []string{refused}, 10 * time.Second,
 			func(api *scripted, _ *Provider, _ *fleetRequest) { api.blind = true }, false, true, false,
@@ -134,7 +135,8 @@ func TestAskingGoesOnWithoutWhoAsked(t *testing.T) {
 		if err := <-told; !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up is told %v", err)
 		}
-		if err := p.awaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" || len(api.calls) != 2 {
+		if err := p.awaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" ||
+			len(api.calls) != 2 {
 			t.Errorf("%v after %d calls", err, len(api.calls))
 		}
 		if err := p.awaitLaunch(t.Context(), claimB); err != nil {

@@ -58,7 +58,8 @@ func (c *instanceConverter) classFor(ctx context.Context, name string) *classTyp
 // claim, and what the catalog says of its type and price. If that can't be said, what is known comes with the error.
 func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
 	out := &cloudprovider.Instance{
-		ProviderID: ownership.ProviderID(ownership.ZoneOf(i), *i.InstanceId), ClaimName: ownership.ClaimName(i), Type: string(i.InstanceType),
+		ProviderID: ownership.ProviderID(ownership.ZoneOf(i), *i.InstanceId), ClaimName: ownership.ClaimName(i),
+		Type:        string(i.InstanceType),
 		ImageID:     aws.ToString(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
 		Unproven:    c.provider.identity != "" && ownership.TagOf(i, ownership.IdentityTagKey) == "",

@@ -332,7 +332,8 @@ func (w *world) kill(_ context.Context, providerID string) error {
 
 // strip takes the tags off an instance that only Tenon writes.
 func (w *world) strip(id string) error {
-	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: ownership.LaunchTagKey}, {Key: ownership.ClaimsTagKey},
+	if err := w.sim.World.RemoveTags([]string{id}, []cloud.TagMatch{{Key: ownership.LaunchTagKey},
+		{Key: ownership.ClaimsTagKey},
 		{Key: awsv1.NodeClaimTagKey}}); err != nil {
 		return fmt.Errorf("%s", err.Message)
 	}

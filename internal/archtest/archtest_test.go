@@ -95,7 +95,8 @@ func allowed() map[[2]string]string {
 		{"internal/translate", "internal/validate"}:            "both tell authors what is wrong in the same words",
 		{"internal/plan", "internal/nominate"}:                 "plan puts its siblings together",
 		{"internal/nominate", "internal/schedule"}:             "pods are told what the scheduling has found",
-		{"internal/nominate", "internal/lifecycle"}:            "a node is kept closed for less than it may take to register",
+		{"internal/nominate", "internal/lifecycle"}: "a node is kept closed for less than it may take to " +
+			"register",
 	}
 }
 

@@ -54,7 +54,8 @@ func volumeOf(name, class string, terms ...corev1.NodeSelectorTerm) *corev1.Pers
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
 		StorageClassName: class, Capacity: corev1.ResourceList{corev1.ResourceStorage: apiresource.MustParse("1Gi")},
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: decode.EbsDriver,
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+			Driver:       decode.EbsDriver,
 			VolumeHandle: "vol-" + name}},
 	}, Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable}}
 	if len(terms) > 0 {
@@ -256,7 +257,8 @@ func TestAttachLimits(t *testing.T) {
 				AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "vol-inline"},
 			},
 		},
-		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: decode.EbsDriver}}})
+		corev1.Volume{Name: "csi", VolumeSource: corev1.VolumeSource{
+			CSI: &corev1.CSIVolumeSource{Driver: decode.EbsDriver}}})
 	objects := []any{
 		storageClass("sc", "kubernetes.io/aws-ebs", storagev1.VolumeBindingWaitForFirstConsumer), volumeOf("pv", "sc"),
 		volumeOf("pv2", "sc"), legacy,

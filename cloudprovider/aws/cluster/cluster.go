@@ -93,7 +93,8 @@ func (f *Finder) Cluster(ctx context.Context) (family.Cluster, error) {
 	}
 	described, err := ask(ctx)
 	if err != nil && out.Endpoint == "" {
-		return family.Cluster{}, fmt.Errorf("finding the endpoint of the cluster (--cluster-endpoint is not set): %w", err)
+		return family.Cluster{}, fmt.Errorf("finding the endpoint of the cluster (--cluster-endpoint is not set): %w",
+			err)
 	}
 	// Without EKS only the range of services is missing, which not every image needs: who needs it says so.
 	if described != nil {

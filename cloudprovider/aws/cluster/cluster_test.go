@@ -74,8 +74,9 @@ func TestEKSTellsWhatIsNotSet(t *testing.T) {
 	s := newScene(t, dns("10.100.0.10"))
 	f := cluster.New(s.o)
 	got, err := f.Cluster(t.Context())
-	want := family.Cluster{Name: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz", ServiceCIDR: "10.100.0.0/16",
-		DNS: "10.100.0.10"}
+	want := family.Cluster{Name: "prod", Endpoint: "https://prod.example", CABundle: "ZWtz",
+		ServiceCIDR: "10.100.0.0/16",
+		DNS:         "10.100.0.10"}
 	if err != nil || got != want {
 		t.Errorf("found %+v, %v; want %+v", got, err, want)
 	}
@@ -94,7 +95,8 @@ func TestWhatIsSetWins(t *testing.T) {
 	s := newScene(t, dns(corev1.ClusterIPNone))
 	s.o.Endpoint, s.o.CABundle, s.o.OwnCA = "https://own.example", "b3du", []byte("controller's")
 	got, err := cluster.New(s.o).Cluster(t.Context())
-	want := family.Cluster{Name: "prod", Endpoint: "https://own.example", CABundle: "b3du", ServiceCIDR: "10.100.0.0/16"}
+	want := family.Cluster{Name: "prod", Endpoint: "https://own.example", CABundle: "b3du",
+		ServiceCIDR: "10.100.0.0/16"}
 	if err != nil || got != want {
 		t.Errorf("found %+v, %v; want %+v", got, err, want)
 	}

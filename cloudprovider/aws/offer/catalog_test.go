@@ -17,7 +17,9 @@ import (
 // TestStaleStockIsHandedOut asks what EC2 sells while somebody else finds out, and right after that has failed.
 func TestStaleStockIsHandedOut(t *testing.T) {
 	now := time.Unix(1000, 0)
-	c := &Catalog{Options: Options{Now: func() time.Time { return now }}, reading: make(chan struct{}, 1), region: &regionTypes{},
+	c := &Catalog{Options: Options{Now: func() time.Time {
+		return now
+	}}, reading: make(chan struct{}, 1), region: &regionTypes{},
 		askAt: now}
 	c.reading <- struct{}{} // somebody is asking
 	var group sync.WaitGroup

@@ -68,7 +68,8 @@ func NewRegister() *Register {
 	return &Register{
 		assignments: assignments{byInstance: map[string]*Assignment{}, byClaim: map[types.UID]*Assignment{}},
 		launches:    launches{launching: map[types.UID]*Launch{}, callsUnderWay: map[string]*Launch{}},
-		tries:       map[types.UID]failedLaunches{}, unowned: map[string]*ec2types.Instance{}, gone: map[string]time.Time{},
+		tries:       map[types.UID]failedLaunches{}, unowned: map[string]*ec2types.Instance{},
+		gone: map[string]time.Time{},
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Queue gives turns, one at a time, to whoever has been waiting for longest. Since when is said by the one who comes, so
-// that somebody who gave up and comes again has the old place.
+// Queue gives turns, one at a time, to whoever has been waiting for longest. Since when is said by the one who comes,
+// so that somebody who gave up and comes again has the old place.
 type Queue struct {
 	mu      sync.Mutex
 	busy    bool

@@ -104,7 +104,8 @@ func (s *Spec) data() (*ec2types.RequestLaunchTemplateData, error) {
 func (s *Spec) userData() (*string, error) {
 	of := family.Of(s.Class)
 	node := family.Node{
-		Cluster: s.Cluster, MaxPods: s.variant.MaxPods, Kubelet: s.Class.Spec.Kubelet, Labels: s.Labels, Taints: s.Taints,
+		Cluster: s.Cluster, MaxPods: s.variant.MaxPods, Kubelet: s.Class.Spec.Kubelet, Labels: s.Labels,
+		Taints: s.Taints,
 		RAID0: s.Class.Spec.InstanceStorePolicy != nil &&
 			*s.Class.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
 		ImageName: s.variant.ImageName,

@@ -33,7 +33,8 @@ func (ur *usageReview) complete(owner string, history *tryHistory) *cluster.Work
 	sum.MostUnproven = history.mostUnproven
 	sum.FailedTries, sum.Since, sum.Failures = history.tries, history.since, history.failures
 	sum.NextTry = history.lastMade.Add(cluster.TryAfter(history.tries))
-	if early := cluster.Later(history.retryAllowed, history.lastMade.Add(RetryAllowedEvery)); history.retryAllowed.After(
+	if early := cluster.Later(history.retryAllowed,
+		history.lastMade.Add(RetryAllowedEvery)); history.retryAllowed.After(
 		history.lastMade) && early.Before(sum.NextTry) {
 		sum.NextTry = early
 	}
