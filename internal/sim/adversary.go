@@ -22,9 +22,9 @@ type adversary struct {
 // what is written into objects.
 func (s *Sim) adversaries() []adversary {
 	return []adversary{
-		{name: "impostor node", do: s.copyNode},
-		{name: "twin node", do: s.joinTwice},
-		{name: "orphan avalanche", do: s.loseAllClaims},
+		{name: "copied node", do: s.copyNode},
+		{name: "duplicate node", do: s.joinTwice},
+		{name: "all claims gone", do: s.loseAllClaims},
 		{name: "namesake cluster", do: s.namesakes},
 		{name: "stale first list of claims", do: func() { s.staleFirstList(claims) }},
 		{name: "stale first list of nodes", do: func() { s.staleFirstList(nodes) }},
