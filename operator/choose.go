@@ -111,12 +111,12 @@ func (c *choice) chooser(of *Cloud) *pflag.Flag {
 // check says what is wrong with the clouds themselves.
 func (c *choice) check() error {
 	if len(c.clouds) == 0 {
-		return errors.New("no cloud was given to run on")
+		return errors.New("no cloud was given to run on; give operator.Main or operator.NewCommand at least one")
 	}
 	names := c.names()
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("there are two clouds %q", name)
+			return fmt.Errorf("there are two clouds %q; give each a name of its own", name)
 		}
 	}
 	for i := range c.clouds {
@@ -125,11 +125,12 @@ func (c *choice) check() error {
 			return err
 		}
 		if by := one.Settings.ChosenBy; by != "" && c.chooser(one) == nil {
-			return fmt.Errorf("cloud %q is chosen by --%s, which it does not register", one.Name, by)
+			return fmt.Errorf("cloud %q is chosen by --%s, which it does not register; register it or "+
+				"leave Settings.ChosenBy empty", one.Name, by)
 		}
 		if by := c.chooser(one); by != nil && (by.Value.Type() != "string" || by.DefValue != "") {
-			return fmt.Errorf("cloud %q is chosen by --%s, which is no text that is empty by default: it would "+
-				"always be chosen", one.Name, by.Name)
+			return fmt.Errorf("cloud %q is chosen by --%s, which is not a text that is empty by default, so it "+
+				"would always be chosen", one.Name, by.Name)
 		}
 	}
 	return c.clash

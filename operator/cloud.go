@@ -89,7 +89,7 @@ func (c *Cloud) check() error {
 		{"Build", c.Build == nil},
 	} {
 		if required.missing {
-			return fmt.Errorf("cloud %q has no %s", c.Name, required.field)
+			return fmt.Errorf("cloud %q has no %s; it is required", c.Name, required.field)
 		}
 	}
 	return nil

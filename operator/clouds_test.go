@@ -163,11 +163,11 @@ func TestACloudMustBeWhole(t *testing.T) {
 		`cloud "aws" has no Kinds.NodeClasses`: func(c []Cloud) { c[0].Kinds.NodeClasses = nil },
 		`there are two clouds "aws"`:           func(c []Cloud) { c[1].Name = "aws" },
 		`which it does not register`:           func(c []Cloud) { c[0].Settings.ChosenBy = "region" },
-		`it would always be chosen`: func(c []Cloud) {
+		`so it would always be chosen`: func(c []Cloud) {
 			c[0].Settings.Register = func(f *pflag.FlagSet) { f.Bool("here", false, "") }
 			c[0].Settings.ChosenBy = "here"
 		},
-		`--zone, which is no text that is empty`: func(c []Cloud) {
+		`--zone, which is not a text that is empty`: func(c []Cloud) {
 			c[0].Settings.Register = func(f *pflag.FlagSet) { f.String("zone", "a", "") }
 			c[0].Settings.ChosenBy = "zone"
 		},

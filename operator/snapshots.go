@@ -40,7 +40,8 @@ func (o *options) recorder(log logr.Logger) loop.Recorder {
 	}
 	folder := &replay.Folder{Path: o.snapshotDir, Files: snapshotFiles, Bytes: snapshotBytes, Largest: largestSnapshot}
 	if err := folder.Tidy(); err != nil {
-		log.Error(err, "could not tidy the folder for snapshot files (--snapshot-dir); going on without")
+		log.Error(err, "could not remove half-written files from the folder for snapshot files (--snapshot-dir); "+
+			"they stay")
 	}
 	return folder
 }

@@ -105,7 +105,7 @@ func (d *decoder) document() (*Case, error) {
 		return nil, err
 	}
 	if _, err := d.json.Token(); !errors.Is(err, io.EOF) { // which is where gzip compares its checksum
-		return nil, fmt.Errorf("expected the end of the file: %w", cmp.Or(err, errors.New("there is more")))
+		return nil, fmt.Errorf("expected the end of the file: %w", cmp.Or(err, errors.New("something follows it")))
 	}
 	if c.Snapshot == nil {
 		return nil, errors.New("there is no Snapshot in the case")

@@ -136,16 +136,16 @@ func (s *Sim) oldHashes() {
 // changePrices makes some of what the cloud sells dearer, and some cheaper.
 func (s *Sim) changePrices() {
 	s.trace.note("cloud: has new prices")
-	types := make([]*cloudprovider.InstanceType, 0, len(s.cloud.types))
+	changed := make([]*cloudprovider.InstanceType, 0, len(s.cloud.types))
 	for _, t := range s.cloud.types {
 		copied := *t
 		copied.Offerings = slices.Clone(t.Offerings)
 		for i := range copied.Offerings {
 			copied.Offerings[i].Price *= 0.7 + 0.6*s.clock.random.Float64()
 		}
-		types = append(types, &copied)
+		changed = append(changed, &copied)
 	}
-	s.cloud.types, s.cloud.priced = types, s.clock.now
+	s.cloud.types, s.cloud.priced = changed, s.clock.now
 }
 
 // countMove notes what has been done for the sake of moves.

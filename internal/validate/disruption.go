@@ -139,7 +139,7 @@ func ReadSchedule(text string) (fields string, zone *time.Location, err error) {
 		return "", nil, errors.New("names no time zone after CRON_TZ=, or two")
 	}
 	if zone, err = time.LoadLocation(name); err != nil {
-		return "", nil, fmt.Errorf("names the time zone %q, which nobody knows", name)
+		return "", nil, fmt.Errorf("names the time zone %q, which is not in the IANA database", name)
 	}
 	return strings.TrimSpace(rest), zone, nil
 }

@@ -12,6 +12,7 @@ import (
 func contained(log logr.Logger, doing string, err *error) {
 	if broken := recover(); broken != nil {
 		*err = fmt.Errorf("%s failed, which is a mistake in Tenon, please report it: %v", doing, broken)
-		log.Error(*err, "the webhook goes on", "stack", string(debug.Stack()))
+		log.Error(*err, "background work of the webhook failed; the webhook still answers", "stack",
+			string(debug.Stack()))
 	}
 }

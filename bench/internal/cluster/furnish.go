@@ -34,10 +34,10 @@ func (c *Client) CreateClaims(ctx context.Context, l *Layout) error {
 	if err != nil {
 		return err
 	}
-	resource, _ := resourceOf("NodeClaim")
+	kind, _ := resourceOf("NodeClaim")
 	for i := range l.Hosts {
 		claim := claimFor(l, i, pool)
-		if _, err := c.dynamic.Resource(resource).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
+		if _, err := c.dynamic.Resource(kind).Create(ctx, claim, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("create NodeClaim %s: %w", claim.GetName(), err)
 		}
 	}
@@ -47,11 +47,11 @@ func (c *Client) CreateClaims(ctx context.Context, l *Layout) error {
 // stampedPool waits until the contestant has written the hash of the pool's template, without which no node would
 // drift.
 func (c *Client) stampedPool(ctx context.Context) (*unstructured.Unstructured, error) {
-	resource, _ := resourceOf("NodePool")
+	kind, _ := resourceOf("NodePool")
 	var pool *unstructured.Unstructured
 	err := poll(ctx, "the hash of the NodePool", func(ctx context.Context) (bool, error) {
 		var err error
-		pool, err = c.dynamic.Resource(resource).Get(ctx, poolName, metav1.GetOptions{})
+		pool, err = c.dynamic.Resource(kind).Get(ctx, poolName, metav1.GetOptions{})
 		return err == nil && pool.GetAnnotations()[poolHash] != "", err
 	})
 	return pool, err
@@ -93,9 +93,9 @@ func claimFor(l *Layout, host int, pool *unstructured.Unstructured) *unstructure
 
 // CreateTenants puts the pods of a layout on their nodes.
 func (c *Client) CreateTenants(ctx context.Context, l *Layout) error {
-	resource, _ := resourceOf("NodeClaim")
+	kind, _ := resourceOf("NodeClaim")
 	for i, h := range l.Hosts {
-		claim, err := c.dynamic.Resource(resource).Get(ctx, readyMadeClaims+strconv.Itoa(i), metav1.GetOptions{})
+		claim, err := c.dynamic.Resource(kind).Get(ctx, readyMadeClaims+strconv.Itoa(i), metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("look up NodeClaim %s%d: %w", readyMadeClaims, i, err)
 		}
@@ -175,8 +175,8 @@ func (c *Client) ChangeTemplate(ctx context.Context) error {
 }
 
 func (c *Client) patchPool(ctx context.Context, patch string) error {
-	resource, _ := resourceOf("NodePool")
-	if _, err := c.dynamic.Resource(resource).Patch(ctx, poolName, mergePatch, []byte(patch),
+	kind, _ := resourceOf("NodePool")
+	if _, err := c.dynamic.Resource(kind).Patch(ctx, poolName, mergePatch, []byte(patch),
 		metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("change the NodePool: %w", err)
 	}

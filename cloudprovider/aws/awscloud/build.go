@@ -159,12 +159,12 @@ func newParts(conf sdk.Config, s *settings, host *operator.Host) (*parts, error)
 }
 
 // ownCA is the certificate authority that the controller trusts.
-func ownCA(config *rest.Config) ([]byte, error) {
-	config = rest.CopyConfig(config)
-	if err := rest.LoadTLSFiles(config); err != nil {
+func ownCA(of *rest.Config) ([]byte, error) {
+	copied := rest.CopyConfig(of)
+	if err := rest.LoadTLSFiles(copied); err != nil {
 		return nil, fmt.Errorf("reading the certificate authority of the cluster: %w", err)
 	}
-	return config.CAData, nil
+	return copied.CAData, nil
 }
 
 // newProvider makes the provider and shows what it counts.

@@ -109,7 +109,7 @@ func (s *settings) validate() error {
 			"7.5%%", s.memoryOverheadPercent)
 	}
 	if s.reservedENIs < 0 {
-		return fmt.Errorf("--reserved-enis: %d is less than 0", s.reservedENIs)
+		return fmt.Errorf("--reserved-enis: %d is less than 0; use 0 for none", s.reservedENIs)
 	}
 	if known := []interrupt.Rebalance{interrupt.Ignore, interrupt.Replace}; !slices.Contains(known,
 		interrupt.Rebalance(s.rebalance)) {

@@ -50,7 +50,7 @@ func New[K comparable, T, R any](window func(K) Window, limit time.Duration, do 
 
 // ErrNobody is what admit returns if size was 0: nobody of the batch waits any more, so it needs no turn. Should
 // somebody have joined in that very moment, it is asked again.
-var ErrNobody = errors.New("nobody waits any more")
+var ErrNobody = errors.New("no caller waits for the answer any more")
 
 // Through has every batch ask admit before it is handed on. While it waits there it goes on gathering, so that those
 // who have to wait anyway are answered by one call. size tells how many want an answer so far. If it is not admitted,

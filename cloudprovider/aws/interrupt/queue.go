@@ -113,7 +113,7 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 	}
 	claims, err := w.claims(ctx)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "messages of the interruption queue wait")
+		log.FromContext(ctx).Error(err, "the NodeClaims could not be read; messages of the interruption queue wait")
 		return // they come back
 	}
 	var doubtful []letter
@@ -140,7 +140,8 @@ func (w *Watcher) handle(ctx context.Context, work *desk, url string, messages [
 func (w *Watcher) guarded(ctx context.Context, m *sqstypes.Message, do func()) (done bool) {
 	err := w.Guard.Run("working on a message about an interruption", do)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "a message comes back later", "message", aws.ToString(m.MessageId))
+		log.FromContext(ctx).Error(err, "a message could not be handled; the queue gives it again", "message",
+			aws.ToString(m.MessageId))
 	}
 	return err == nil
 }
@@ -222,7 +223,8 @@ func (w *Watcher) take(ctx context.Context, l *letter, claims map[string]*claim,
 			w.ignore(ctx, l, unconfirmed, c)
 		default:
 			if err := w.note(ctx, c, &l.notice); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "a message comes back later", "message", aws.ToString(l.MessageId))
+				log.FromContext(ctx).Error(err, "a message could not be handled; the queue gives it again", "message",
+					aws.ToString(l.MessageId))
 				done = false
 			}
 		}
@@ -233,8 +235,8 @@ func (w *Watcher) take(ctx context.Context, l *letter, claims map[string]*claim,
 // ignore notes that a message was not believed of a claim's instance.
 func (w *Watcher) ignore(ctx context.Context, l *letter, why string, c *claim) {
 	w.metrics.ignored.WithLabelValues(why).Inc()
-	log.FromContext(ctx).Info("a message is not believed", "message", aws.ToString(l.MessageId), "why", why,
-		"NodeClaim", c.name, "said", l.text)
+	log.FromContext(ctx).Info("a message is ignored, because it may not come from AWS",
+		"message", aws.ToString(l.MessageId), "why", why, "NodeClaim", c.name, "said", l.text)
 }
 
 // sentAt is when the message came into the queue, or was made if that is not known.

@@ -77,12 +77,12 @@ func (h *rehearsals) forget(uid types.UID) {
 }
 
 // waits tells since when EC2 is seen not to know a profile, and whether it is too early to blame that on something.
-func (h *rehearsals) waits(uid types.UID, profile string) (since time.Time, early bool) {
+func (h *rehearsals) waits(uid types.UID, name string) (since time.Time, early bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.good[uid]
-	if p.profile != profile {
-		p = passed{profile: profile, waiting: h.now()}
+	if p.profile != name {
+		p = passed{profile: name, waiting: h.now()}
 		h.good[uid] = p
 	}
 	return p.waiting, h.now().Before(p.waiting.Add(spreading))

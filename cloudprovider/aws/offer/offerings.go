@@ -127,9 +127,9 @@ func (c *Catalog) withOfferings(shape *cloudprovider.InstanceType, zones []strin
 		}
 		for _, kind := range shape.Offerings {
 			terms := kind.Labels[v1.CapacityTypeLabelKey]
-			if price, estimated, ok := c.price(t.Name, zone, terms); ok {
+			if dollars, estimated, ok := c.price(t.Name, zone, terms); ok {
 				t.Offerings = append(t.Offerings, cloudprovider.Offering{
-					Labels: on.labels(zone, id, terms), Price: price, PriceEstimated: estimated,
+					Labels: on.labels(zone, id, terms), Price: dollars, PriceEstimated: estimated,
 					Available: !on.shifted[zone]})
 			}
 		}
@@ -167,13 +167,13 @@ func placeLabels(zone, id, capacityType string) map[string]string {
 func (c *Catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string,
 	on *purchaseTerms) []cloudprovider.Offering {
 	var out []cloudprovider.Offering
-	price, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)
+	dollars, estimated, known := c.price(t.Name, zone, v1.CapacityTypeOnDemand)
 	for _, r := range on.reservations {
 		if r.InstanceType != t.Name || r.Zone != zone || !serves(&r, t) {
 			continue
 		}
 		if !known {
-			price = 1 // what has no price on demand is compared with nothing
+			dollars = 1 // what has no price on demand is compared with nothing
 		}
 		labels := maps.Clone(on.labels(zone, id, v1.CapacityTypeReserved))
 		labels[awsv1.CapacityReservationIDLabelKey] = r.ID
@@ -183,7 +183,7 @@ func (c *Catalog) reservedIn(t *cloudprovider.InstanceType, zone, id string,
 			labels[awsv1.InstanceTenancyLabelKey] = r.Tenancy
 		}
 		out = append(out, cloudprovider.Offering{
-			Labels: labels, Price: price / paidAlready, PriceEstimated: estimated, Available: r.Available > 0 &&
+			Labels: labels, Price: dollars / paidAlready, PriceEstimated: estimated, Available: r.Available > 0 &&
 				!on.shifted[zone], ReservationCapacity: r.Available, ReservationID: r.ID,
 		})
 	}

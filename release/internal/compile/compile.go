@@ -35,9 +35,9 @@ func (p Platform) String() string { return p.OS + "/" + p.Arch }
 // Downloads are the platforms that people's machines have.
 func Downloads() []Platform {
 	var out []Platform
-	for _, os := range []string{"linux", "darwin", "windows"} {
+	for _, system := range []string{"linux", "darwin", "windows"} {
 		for _, arch := range []string{"amd64", "arm64"} {
-			out = append(out, Platform{os, arch})
+			out = append(out, Platform{system, arch})
 		}
 	}
 	return out
