@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 
@@ -15,13 +16,16 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 )
 
-// anyClass returns the class whether or not it can be used; nil if there is none of the name.
-func (p *Provider) anyClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+// classReader reads EC2NodeClasses.
+type classReader struct{ client client.Reader }
+
+// find returns the class whether or not it can be used; nil if there is none of the name.
+func (r classReader) find(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
 	if name == "" {
 		return nil, nil
 	}
 	class := &awsv1.EC2NodeClass{}
-	err := p.classes.Get(ctx, types.NamespacedName{Name: name}, class)
+	err := r.client.Get(ctx, types.NamespacedName{Name: name}, class)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -31,19 +35,19 @@ func (p *Provider) anyClass(ctx context.Context, name string) (*awsv1.EC2NodeCla
 	return class, nil
 }
 
-// hasClass tells whether there is a class of the name, or may be.
-func (p *Provider) hasClass(ctx context.Context, name string) bool {
-	class, err := p.anyClass(ctx, name)
+// has tells whether there is a class of the name, or may be.
+func (r classReader) has(ctx context.Context, name string) bool {
+	class, err := r.find(ctx, name)
 	return class != nil || err != nil
 }
 
-// readyClass returns the class if it can be used.
-func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
+// ready returns the class if it can be used.
+func (r classReader) ready(ctx context.Context, ref *v1.NodeClassReference) (*awsv1.EC2NodeClass, error) {
 	if ref == nil || ref.Group != awsv1.Group || ref.Kind != awsv1.Kind {
 		return nil, &cloudprovider.NotReadyError{Message: fmt.Sprintf(
 			"spec.nodeClassRef must have group %s and kind %s", awsv1.Group, awsv1.Kind)}
 	}
-	class, err := p.anyClass(ctx, ref.Name)
+	class, err := r.find(ctx, ref.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -69,27 +73,13 @@ func (p *Provider) readyClass(ctx context.Context, ref *v1.NodeClassReference) (
 
 // InstanceTypes implements cloudprovider.Provider.
 func (p *Provider) InstanceTypes(ctx context.Context, pool *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
-	class, err := p.readyClass(ctx, pool.Spec.Template.Spec.NodeClassRef)
+	class, err := p.classes.ready(ctx, pool.Spec.Template.Spec.NodeClassRef)
 	if err != nil {
 		return nil, err
 	}
-	return p.typesOf(ctx, class)
-}
-
-func (p *Provider) typesOf(ctx context.Context, class *awsv1.EC2NodeClass) ([]*cloudprovider.InstanceType, error) {
 	c, err := p.catalog.ForClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
 	return c.Types, nil
-}
-
-// typeOf finds one of the class's types; nil if the class does not have it.
-func (p *Provider) typeOf(ctx context.Context, class *awsv1.EC2NodeClass, name string) (*cloudprovider.InstanceType,
-	error) {
-	c, err := p.catalog.ForClass(ctx, class)
-	if err != nil {
-		return nil, err
-	}
-	return c.Find(name), nil
 }

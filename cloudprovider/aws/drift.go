@@ -36,7 +36,7 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	if claim.Spec.NodeClassRef == nil {
 		return "", nil
 	}
-	class, err := p.anyClass(ctx, claim.Spec.NodeClassRef.Name)
+	class, err := p.classes.find(ctx, claim.Spec.NodeClassRef.Name)
 	if err != nil || class == nil || !class.DeletionTimestamp.IsZero() {
 		return "", err
 	}
@@ -51,12 +51,12 @@ func (p *Provider) Drifted(ctx context.Context, claim *v1.NodeClaim) (cloudprovi
 	if err != nil || i == nil {
 		return "", err
 	}
-	kind, err := p.typeOf(ctx, class, string(i.InstanceType))
+	c, err := p.catalog.ForClass(ctx, class)
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case imageDrift(class, i, kind):
+	case imageDrift(class, i, c.Find(string(i.InstanceType))):
 		return AMIDrift, nil
 	case groupDrift(class, i):
 		return SecurityGroupDrift, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/cloudprovider/aws/launch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
@@ -34,7 +35,7 @@ func (p *Provider) Get(ctx context.Context, providerID string) (*cloudprovider.I
 	if _, err := p.instances.OwnerOf(ctx, i); err != nil {
 		return nil, err
 	}
-	return p.toInstance(ctx, i)
+	return p.newConverter().toInstance(ctx, i)
 }
 
 // List implements cloudprovider.Provider.
@@ -79,12 +80,12 @@ func (p *Provider) describeAssigned(ctx context.Context, a *ownership.Assignment
 	if i == nil {
 		return unseen.Answer(), nil
 	}
-	out, err := p.toInstance(ctx, i)
+	out, err := p.newConverter().toInstance(ctx, i)
 	if err != nil || len(out.Annotations) > 0 {
 		return out, err
 	}
 	// A process before this one has launched it, a moment ago: the class is most likely what it was.
-	class, err := p.anyClass(ctx, ownership.TagOf(i, awsv1.NodeClassTagKey))
+	class, err := p.classes.find(ctx, ownership.TagOf(i, awsv1.NodeClassTagKey))
 	if err != nil || class == nil {
 		return out, err
 	}
@@ -92,7 +93,7 @@ func (p *Provider) describeAssigned(ctx context.Context, a *ownership.Assignment
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
 	}
-	if out.Annotations, err = hashAnnotations(class, cluster); err != nil {
+	if out.Annotations, err = launch.HashAnnotations(class, cluster); err != nil {
 		return nil, err
 	}
 	if p.identity != "" && !out.Unproven {

@@ -5,21 +5,20 @@
 // found out by the packages below it (machine, price, family, image, network); package offer puts it together into a
 // catalog, and here instances are launched, found and ended.
 //
-// A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (narrowcandidates.go), each
-// gets a launch template (package template), and claims that ask for the same are launched by one call
-// (fleetlaunch.go). Which instance is whose survives every crash: see package ownership.
+// A launch goes like this: the claim's offerings are narrowed to what one fleet can ask for (package launch), each
+// gets a launch template (package template), and claims that ask for the same are launched by one call.
+// Which instance is whose survives every crash: see package ownership.
 package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/family"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/launch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/offer"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
@@ -30,9 +29,7 @@ import (
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/batch"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/recovery"
 )
 
@@ -50,7 +47,7 @@ type Options struct {
 	Prices  offer.Prices
 	Network Network
 	// Images is told of images that EC2 does not know; may be nil.
-	Images Images
+	Images launch.Images
 	// Cluster tells how nodes join. Required.
 	Cluster func(context.Context) (family.Cluster, error)
 	// ClusterName is the cluster's name in tags. Required.
@@ -79,35 +76,25 @@ type Options struct {
 
 // Provider is Amazon EC2.
 type Provider struct {
-	ec2         EC2API
-	classes     client.Reader
+	classes     classReader
 	liveClaims  client.Reader
 	network     Network
-	images      Images
 	cluster     func(context.Context) (family.Cluster, error)
 	clusterName string
 	// identity is Options.Identity.
 	identity string
 	now      func() time.Time
 	pause    func(ctx context.Context, d time.Duration)
-	// refused is Options.Refused, and never nil.
-	refused func() func(cloudprovider.OfferingRef) bool
-	metrics *metrics.EC2
-	guard   *recovery.Guard
+	metrics  *metrics.EC2
+	guard    *recovery.Guard
 
-	catalog      *offer.Catalog
-	templates    *template.Store
-	subnets      *subnetChooser
-	register     *ownership.Register
-	instances    *ownership.Instances
-	pace         launchPace
-	fleetLimiter *ratelimit.Fleet
-	createCalls  createCalls
-	// comingLaunches counts claims whose launch is about to be asked for.
-	comingLaunches atomic.Int64
-
-	launches   *batch.Gatherer[string, *launchRequest, *cloudprovider.Instance]
-	terminator *terminator
+	catalog     *offer.Catalog
+	templates   *template.Store
+	register    *ownership.Register
+	instances   *ownership.Instances
+	launcher    *launch.Launcher
+	createCalls createCalls
+	terminator  *terminator
 }
 
 var _ cloudprovider.Provider = (*Provider)(nil)
@@ -127,49 +114,24 @@ func New(o Options) (*Provider, error) {
 		o.Now = time.Now
 	}
 	if o.Wait == nil {
-		o.Wait = sleep
-	}
-	if o.Refused == nil {
-		o.Refused = func() func(cloudprovider.OfferingRef) bool { return nothingRefused }
+		o.Wait = launch.Sleep
 	}
 	p := &Provider{
-		pause: o.Wait, refused: o.Refused, ec2: o.EC2, classes: o.Classes, liveClaims: o.Claims, network: o.Network,
-		images: o.Images, cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
-		templates: template.NewStore(o.EC2, o.Now), subnets: newSubnetChooser(o.Network, o.Now),
-		register: ownership.NewRegister(), terminator: newTerminator(o.EC2, o.Metrics),
-		pace: launchPace{now: o.Now}, fleetLimiter: ratelimit.NewFleet(time.Now),
+		pause: o.Wait, classes: classReader{o.Classes}, liveClaims: o.Claims, network: o.Network,
+		cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
+		templates: template.NewStore(o.EC2, o.Now),
+		register:  ownership.NewRegister(), terminator: newTerminator(o.EC2, o.Metrics),
 		metrics: o.Metrics, guard: o.Guard,
 	}
 	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
 		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
-	p.metrics.SkipMissingClasses(p.hasClass)
-	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims,
-		ClusterName: o.ClusterName,
-		Identity:    o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
-	p.launches = batch.New(p.pace.window, launchLimit, p.launchTogether).Through(p.admitLaunch).While(p.worthWaiting)
+	p.metrics.SkipMissingClasses(p.classes.has)
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims, ClusterName: o.ClusterName,
+		Identity: o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
+	p.launcher = launch.New(launch.Options{EC2: o.EC2, Network: o.Network, Images: o.Images, Cluster: o.Cluster,
+		ClusterName: o.ClusterName, Identity: o.Identity, Refused: o.Refused, Catalog: p.catalog, Templates: p.templates,
+		Register: p.register, Instances: p.instances, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now, Wait: o.Wait})
 	return p, nil
-}
-
-// worthWaiting tells whether a launch for so many had better wait for others to join it.
-func (p *Provider) worthWaiting(size int) bool {
-	return p.comingLaunches.Load() > 0 || size < enoughTogether && p.pace.underWay() >= manyLaunching
-}
-
-// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has
-// a minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
-const admitLimit = 40 * time.Second
-
-// admitLaunch waits until EC2 may be asked for the launches that are being gathered.
-func (p *Provider) admitLaunch(ctx context.Context, _ string, size func() int) error {
-	ctx, cancel := context.WithTimeout(ctx, admitLimit)
-	defer cancel()
-	if err := p.fleetLimiter.Admit(ctx, size); errors.Is(err, batch.ErrNobody) {
-		return err
-	} else if err != nil {
-		return &cloudprovider.ThrottledError{Queued: true, Cause: fmt.Errorf("launching instances: too many launches "+
-			"of different kinds wait for their turn: %w", err)}
-	}
-	return nil
 }
 
 // Name implements cloudprovider.Provider.

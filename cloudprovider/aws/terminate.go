@@ -73,7 +73,7 @@ func terminateAll(ctx context.Context, api EC2API, ids []string, failures map[st
 
 // isAboutSome tells whether the error is about some of the instances, so that others can be ended.
 func isAboutSome(err error) bool {
-	return fault.Code(err) != "" && !fault.Lost(err) && !didNothing(err)
+	return fault.Code(err) != "" && !fault.Lost(err) && !fault.DidNothing(err)
 }
 
 func partition(ids []string, is func(string) bool) (those, others []string) {

@@ -36,18 +36,13 @@ func (p *Provider) newConverter() *instanceConverter {
 	return &instanceConverter{provider: p, classes: map[string]*classTypes{}}
 }
 
-// toInstance is that of one instance.
-func (p *Provider) toInstance(ctx context.Context, i *ec2types.Instance) (*cloudprovider.Instance, error) {
-	return p.newConverter().toInstance(ctx, i)
-}
-
 // classFor finds the class; its class is nil if there is none of the name.
 func (c *instanceConverter) classFor(ctx context.Context, name string) *classTypes {
 	if s := c.classes[name]; s != nil {
 		return s
 	}
 	s := &classTypes{}
-	if s.class, s.err = c.provider.anyClass(ctx, name); s.err == nil && s.class != nil {
+	if s.class, s.err = c.provider.classes.find(ctx, name); s.err == nil && s.class != nil {
 		s.catalog, s.err = c.provider.catalog.ForClass(ctx, s.class)
 	}
 	c.classes[name] = s

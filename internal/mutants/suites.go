@@ -14,10 +14,11 @@ func targets() []*target {
 		{name: "plan", path: "internal/plan"},
 		{name: "nominate", path: "internal/nominate"},
 		{name: "disrupt", path: "internal/disrupt"},
-		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "fleetlaunch.go",
-			"instances.go", "lostanswer.go"}},
-		{name: "ownership", path: "cloudprovider/aws/ownership", files: []string{"register.go", "resolve.go",
-			"underway.go"}},
+		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "instances.go"}},
+		{name: "launch", path: "cloudprovider/aws/launch", files: []string{"fleetlaunch.go", "lostanswer.go",
+			"prepare.go"}},
+		{name: "ownership", path: "cloudprovider/aws/ownership", files: []string{"instances.go", "register.go",
+			"resolve.go", "underway.go"}},
 	}
 }
 
@@ -113,9 +114,10 @@ func suites() []*suite {
 		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan",
 			"nominate",
 			"disrupt"}},
+		{name: "launch", path: "cloudprovider/aws/launch", each: true, of: []string{"launch", "ownership"}},
 		{name: "ownership", path: "cloudprovider/aws/ownership", each: true, of: []string{"ownership"}},
-		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws", "ownership"}, args: []string{
-			"-test.short"}},
+		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws", "launch", "ownership"},
+			args: []string{"-test.short"}},
 		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" +
 			rests + ")$"}, rapid...), of: []string{"disrupt"}},
 		{name: "plan", path: "internal/plan", each: true,

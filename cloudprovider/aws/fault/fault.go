@@ -248,3 +248,8 @@ func oneLine(text string) string {
 	}
 	return text
 }
+
+// DidNothing tells whether EC2 has done nothing about a call and remembers nothing of it.
+func DidNothing(err error) bool {
+	return errors.Is(err, ErrFenced) || IsThrottled(err) || LacksCredentials(err) || IsUnauthorized(err)
+}

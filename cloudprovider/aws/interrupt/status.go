@@ -111,7 +111,7 @@ func (w *Watcher) diagnose(ctx context.Context, category string, found []ec2type
 	for i := range found {
 		id := aws.ToString(found[i].InstanceId)
 		c := claims[id]
-		n, unwell := w.judge(category, &found[i])
+		n, unwell := judge(category, &found[i], w.Now())
 		if c == nil || !unwell {
 			continue
 		}
@@ -133,8 +133,7 @@ func (w *Watcher) diagnose(ctx context.Context, category string, found []ec2type
 }
 
 // judge says what a status comes to; unwell is false if nothing does.
-func (w *Watcher) judge(category string, s *ec2types.InstanceStatus) (n notice, unwell bool) {
-	now := w.Now()
+func judge(category string, s *ec2types.InstanceStatus, now time.Time) (n notice, unwell bool) {
 	n = notice{at: now, reason: "InstanceUnhealthy"}
 	switch category {
 	case eventStatus:

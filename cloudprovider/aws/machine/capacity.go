@@ -36,7 +36,7 @@ func (b *build) capacity(pods int64) corev1.ResourceList {
 	return list
 }
 
-func (b *build) cores() int64 { return int64(aws.ToInt32(b.info.VCpuInfo.DefaultVCpus)) }
+func (h hardware) cores() int64 { return int64(aws.ToInt32(h.info.VCpuInfo.DefaultVCpus)) }
 
 // gravitonKeeps is memory that Graviton's kernel keeps for devices, in MiB.
 const gravitonKeeps = 64
@@ -172,8 +172,8 @@ func (b *build) inputs(pods int64) inputs {
 }
 
 // interfaces is how many network interfaces the default network card takes.
-func (b *build) interfaces() int64 {
-	n := b.info.NetworkInfo
+func (h hardware) interfaces() int64 {
+	n := h.info.NetworkInfo
 	return int64(aws.ToInt32(n.NetworkCards[aws.ToInt32(n.DefaultNetworkCardIndex)].MaximumNetworkInterfaces))
 }
 

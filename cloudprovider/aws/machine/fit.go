@@ -118,8 +118,8 @@ func (b *build) hasInterfaces() string {
 }
 
 // fabricLimit is how many Elastic Fabric Adapters the type can have.
-func (b *build) fabricLimit() int32 {
-	n := b.info.NetworkInfo
+func (h hardware) fabricLimit() int32 {
+	n := h.info.NetworkInfo
 	if !aws.ToBool(n.EfaSupported) || n.EfaInfo == nil {
 		return 0
 	}

@@ -75,9 +75,12 @@ func (s *Shapes) shape(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeClas
 	return b.instanceType(labels)
 }
 
+// hardware is what EC2 says of an instance type.
+type hardware struct{ info *ec2types.InstanceTypeInfo }
+
 // build is what follows from one type and one class.
 type build struct {
-	info     *ec2types.InstanceTypeInfo
+	hardware
 	class    *awsv1.EC2NodeClass
 	family   family.Family
 	settings Settings
@@ -99,7 +102,7 @@ func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeC
 	if err != nil {
 		return nil, "", fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
 	}
-	b = &build{info: info, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
+	b = &build{hardware: hardware{info}, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
 	if s.settings.Expressions {
 		b.expressions = s.expressions
 	}
@@ -109,7 +112,7 @@ func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeC
 	return b, "", nil
 }
 
-func (b *build) name() string { return string(b.info.InstanceType) }
+func (h hardware) name() string { return string(h.info.InstanceType) }
 
 // instanceType is nil if nothing would be left for pods; why says what takes it.
 func (b *build) instanceType(labels map[string][]string) (t *cloudprovider.InstanceType, why string, err error) {

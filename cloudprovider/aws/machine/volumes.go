@@ -25,19 +25,19 @@ func (b *build) volumeLimits() map[string]int32 {
 }
 
 // slotsTaken are those of local disks and accelerators.
-func (b *build) slotsTaken() int32 {
+func (h hardware) slotsTaken() int32 {
 	taken := int32(0)
-	if s := b.info.InstanceStorageInfo; s != nil && s.NvmeSupport != ec2types.EphemeralNvmeSupportUnsupported {
+	if s := h.info.InstanceStorageInfo; s != nil && s.NvmeSupport != ec2types.EphemeralNvmeSupportUnsupported {
 		for _, disk := range s.Disks {
 			taken += aws.ToInt32(disk.Count)
 		}
 	}
-	if g := b.info.GpuInfo; g != nil {
+	if g := h.info.GpuInfo; g != nil {
 		for _, gpu := range g.Gpus {
 			taken += aws.ToInt32(gpu.Count)
 		}
 	}
-	if n := b.info.NeuronInfo; n != nil {
+	if n := h.info.NeuronInfo; n != nil {
 		for _, device := range n.NeuronDevices {
 			taken += aws.ToInt32(device.Count)
 		}

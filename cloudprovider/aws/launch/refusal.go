@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"cmp"
@@ -192,12 +192,12 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
 		tellFullGroup(r, err)
 		switch {
 		case isSubnetFull(code) || isSubnetGone(code):
-			l.provider.subnets.avoid(subnet)
+			l.launcher.subnets.avoid(subnet)
 			again = l.avoidFullSubnet(r, zone, err) || again
 		case isTemplateGone(code):
 			if !renewed {
 				renewed, l.pauseNext = true, templateWait
-				again = l.provider.renewTemplates(ctx, r) == nil || again
+				again = l.launcher.renewTemplates(ctx, r) == nil || again
 			}
 			refused.other = err
 		case isTermsRefused(code):
@@ -205,12 +205,12 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
 		case isQuota(code) && kind == "":
 			refused.add(&refused.exhausted, err, r.spec.refs(anyOption)...)
 		case isSoldOut(code) && kind != "" || isQuota(code):
-			l.provider.forgetReservation(r, kind, zone)
+			l.launcher.forgetReservation(r, kind, zone)
 			refused.add(&refused.exhausted, err, r.spec.refs(func(o launchOption) bool {
 				return o.Type == kind && o.Zone == zone
 			})...)
 		default:
-			refused.other = l.provider.classFault(ctx, r.spec.class, err)
+			refused.other = l.launcher.classFault(ctx, r.spec.class, err)
 		}
 	}
 	return again
@@ -218,13 +218,13 @@ func (l *fleetLaunch) handleRefusals(ctx context.Context, r *fleetRequest,
 
 // noteRefused counts what EC2 refused of a fleet request: the offerings that it names, or, if the whole call failed,
 // every zone.
-func (p *Provider) noteRefused(r *fleetRequest, errs []ec2types.CreateFleetError, err error) {
+func (p *Launcher) noteRefused(r *fleetRequest, errs []ec2types.CreateFleetError, err error) {
 	ids := map[string]string{}
 	for _, subnet := range r.spec.class.Status.Subnets {
 		ids[subnet.Zone] = subnet.ZoneID
 	}
 	note := func(zone, code, message string) {
-		p.metrics.NoteRefused(zone, ids[zone], r.spec.CapacityType, code, message)
+		p.o.Metrics.NoteRefused(zone, ids[zone], r.spec.CapacityType, code, message)
 	}
 	for i := range errs {
 		_, zone, _ := r.refusedOption(&errs[i])
@@ -259,9 +259,9 @@ func (l *fleetLaunch) avoidFullSubnet(r *fleetRequest, zone string, err error) b
 }
 
 // forgetReservation has the reservation read again in which EC2 finds no room.
-func (p *Provider) forgetReservation(r *fleetRequest, kind, zone string) {
+func (p *Launcher) forgetReservation(r *fleetRequest, kind, zone string) {
 	if _, v := r.requests[0].candidate(kind, zone); v != nil && v.Reservation != "" {
-		p.network.ForgetReservation(v.Reservation)
+		p.o.Network.ForgetReservation(v.Reservation)
 	}
 }
 
@@ -291,11 +291,11 @@ func fleetError(e *ec2types.CreateFleetError) error {
 
 // classFault makes an error that only a change of the NodeClass can end, or of what it selects, a NotReadyError; others
 // stay what they are.
-func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, err error) error {
+func (p *Launcher) classFault(ctx context.Context, class *awsv1.EC2NodeClass, err error) error {
 	code := fault.Code(err)
 	image := strings.HasPrefix(code, "InvalidAMIID.")
-	if image && p.images != nil {
-		p.images.Forget(ctx, class)
+	if image && p.o.Images != nil {
+		p.o.Images.Forget(ctx, class)
 	}
 	for _, prefix := range []string{"InvalidGroup", "InvalidSecurityGroup", "InvalidCapacityReservation",
 		"InvalidPlacementGroup",
@@ -309,9 +309,9 @@ func (p *Provider) classFault(ctx context.Context, class *awsv1.EC2NodeClass, er
 }
 
 // renewTemplates makes the launch templates of a fleet request again that somebody has deleted.
-func (p *Provider) renewTemplates(ctx context.Context, r *fleetRequest) error {
+func (p *Launcher) renewTemplates(ctx context.Context, r *fleetRequest) error {
 	for name := range r.spec.templates {
-		p.templates.Forget(name)
+		p.o.Templates.Forget(name)
 	}
-	return p.templates.Ensure(ctx, r.spec.templates)
+	return p.o.Templates.Ensure(ctx, r.spec.templates)
 }

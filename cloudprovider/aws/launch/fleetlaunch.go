@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -29,13 +29,13 @@ const (
 
 type launchAnswer = batch.Answer[*cloudprovider.Instance]
 
-// errLaunchedElsewhere says that a claim has got an instance by other means while it waited, or is about to.
-var errLaunchedElsewhere = errors.New("the claim is part of another launch")
+// ErrLaunchedElsewhere says that a claim has got an instance by other means while it waited, or is about to.
+var ErrLaunchedElsewhere = errors.New("the claim is part of another launch")
 
 // fleetLaunch is the way of some claims through EC2.
 type fleetLaunch struct {
-	provider *Provider
-	answers  map[*launchRequest]launchAnswer
+	launcher *Launcher
+	answers  map[*Request]launchAnswer
 	refusals refusals
 	// triedOptions are the options that were asked for and not sold.
 	triedOptions map[optionKey]bool
@@ -47,14 +47,14 @@ type fleetLaunch struct {
 
 // launchTogether launches instances for claims with the same launch spec, in one call if all goes well. Whoever gets
 // none learns at once which offerings were refused.
-func (p *Provider) launchTogether(ctx context.Context, key string, requests []*launchRequest) []launchAnswer {
+func (p *Launcher) launchTogether(ctx context.Context, key string, requests []*Request) []launchAnswer {
 	began := time.Now()
 	p.pace.began(key, len(requests))
 	defer func() {
 		p.pace.ended(len(requests))
-		p.metrics.Gathered("create_fleet", len(requests), time.Since(began))
+		p.o.Metrics.Gathered("create_fleet", len(requests), time.Since(began))
 	}()
-	l := &fleetLaunch{provider: p, answers: make(map[*launchRequest]launchAnswer, len(requests)),
+	l := &fleetLaunch{launcher: p, answers: make(map[*Request]launchAnswer, len(requests)),
 		triedOptions: map[optionKey]bool{}}
 	l.launchAll(ctx, slices.SortedFunc(slices.Values(requests), byShortUID))
 	out := make([]launchAnswer, 0, len(requests))
@@ -65,7 +65,7 @@ func (p *Provider) launchTogether(ctx context.Context, key string, requests []*l
 }
 
 // launchAll goes to EC2 until everybody has an answer.
-func (l *fleetLaunch) launchAll(ctx context.Context, left []*launchRequest) {
+func (l *fleetLaunch) launchAll(ctx context.Context, left []*Request) {
 	for turn := 1; len(left) > 0; turn++ {
 		all, done := groupLaunches(left, l.triedOptions)
 		l.refuse(done, nil)
@@ -74,14 +74,14 @@ func (l *fleetLaunch) launchAll(ctx context.Context, left []*launchRequest) {
 			left = append(left, l.callFor(ctx, g, turn)...)
 		}
 		if len(left) > 0 && l.pauseNext > 0 {
-			l.provider.pause(ctx, l.pauseNext<<(turn-1))
+			l.launcher.o.Wait(ctx, l.pauseNext<<(turn-1))
 			l.pauseNext = 0
 		}
 	}
 }
 
 // refuse answers claims that get nothing.
-func (l *fleetLaunch) refuse(left []*launchRequest, err error) {
+func (l *fleetLaunch) refuse(left []*Request, err error) {
 	for _, q := range left {
 		if err == nil {
 			err = l.refusals.err()
@@ -91,7 +91,7 @@ func (l *fleetLaunch) refuse(left []*launchRequest, err error) {
 }
 
 // callFor makes the calls for a group and returns who has to be asked for again.
-func (l *fleetLaunch) callFor(ctx context.Context, g *launchGroup, turn int) (left []*launchRequest) {
+func (l *fleetLaunch) callFor(ctx context.Context, g *launchGroup, turn int) (left []*Request) {
 	// A user with very many tags leaves little room for ours.
 	for some := range slices.Chunk(g.requests, max(1, g.spec.claimRoom())) {
 		rest, again, err := l.call(ctx, &launchGroup{spec: g.spec, requests: some}, turn)
@@ -116,20 +116,20 @@ func (l *fleetLaunch) callFor(ctx context.Context, g *launchGroup, turn int) (le
 
 // call makes one call. It returns who has got nothing. again says that they may get something if they are asked for
 // once more, because what stood in the way has been seen to.
-func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest []*launchRequest, again bool,
+func (l *fleetLaunch) call(ctx context.Context, g *launchGroup, turn int) (rest []*Request, again bool,
 	err error) {
-	p := l.provider
+	p := l.launcher
 	if l.calls++; l.calls > 1 {
-		if err := p.fleetLimiter.Pass(ctx, len(g.requests)); err != nil {
+		if err := p.limiter.Pass(ctx, len(g.requests)); err != nil {
 			return g.requests, false, l.timeoutError(turn, err)
 		}
 	}
 	r, elsewhere, err := p.newFleetRequest(ctx, g)
 	for _, q := range elsewhere {
-		l.answers[q] = launchAnswer{Err: errLaunchedElsewhere}
+		l.answers[q] = launchAnswer{Err: ErrLaunchedElsewhere}
 	}
 	if err != nil || r == nil {
-		return slices.DeleteFunc(slices.Clone(g.requests), func(q *launchRequest) bool {
+		return slices.DeleteFunc(slices.Clone(g.requests), func(q *Request) bool {
 			return l.answers[q].Err != nil
 		}), false, err
 	}
@@ -158,15 +158,15 @@ func (l *fleetLaunch) timeoutError(turn int, err error) error {
 }
 
 // answerServed answers those who have got something and returns the others.
-func (l *fleetLaunch) answerServed(r *fleetRequest) (rest []*launchRequest) {
+func (l *fleetLaunch) answerServed(r *fleetRequest) (rest []*Request) {
 	passed := l.refusals.refs()
 	for _, q := range r.requests {
-		a := l.provider.register.InstanceOf(q.claim.UID)
+		a := l.launcher.o.Register.InstanceOf(q.claim.UID)
 		switch {
 		case a == nil:
 			rest = append(rest, q)
 		case a.CreateAnswer == nil:
-			l.answers[q] = launchAnswer{Err: errLaunchedElsewhere}
+			l.answers[q] = launchAnswer{Err: ErrLaunchedElsewhere}
 		default:
 			got := a.CreateAnswer.DeepCopy()
 			got.Refused = passed
@@ -179,24 +179,24 @@ func (l *fleetLaunch) answerServed(r *fleetRequest) (rest []*launchRequest) {
 // handleError settles what the error of a whole call means for the claims and puts it into words. It reports whether to
 // try again, because what stood in the way has been seen to.
 func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost bool, err error) (again bool, told error) {
-	p := l.provider
+	p := l.launcher
 	told = fault.Explain(fmt.Sprintf("launching instances for NodePool %s (%d at once)", r.spec.Pool, len(r.requests)),
 		err)
 	code, none := fault.Code(err), noCapacity(r, err)
 	switch {
 	case lost:
-		p.register.NoteLost(r.Launch, told, p.now(), p.now())
+		p.o.Register.NoteLost(r.Launch, told, p.o.Now(), p.o.Now())
 		return false, told
-	case none == nil && didNothing(err):
-		p.register.UndoLaunch(r.Launch)
+	case none == nil && fault.DidNothing(err):
+		p.o.Register.UndoLaunch(r.Launch)
 		return false, told
-	case code == "IdempotentParameterMismatch" && !p.instances.IsComplete():
+	case code == "IdempotentParameterMismatch" && !p.o.Instances.IsComplete():
 		// A process before this one has asked for the same claims with other words. Its instances come to be seen in a
 		// moment.
-		p.register.UndoLaunch(r.Launch)
+		p.o.Register.UndoLaunch(r.Launch)
 		return false, told
 	}
-	p.register.AssignLaunched(r.Launch, nil, nil, p.now())
+	p.o.Register.AssignLaunched(r.Launch, nil, nil, p.o.Now())
 	switch {
 	case isTemplateGone(code):
 		again = p.renewTemplates(ctx, r) == nil
@@ -204,7 +204,7 @@ func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost boo
 	case isSubnetGone(code):
 		again = p.avoidNamed(r, err)
 	case code == "IdempotentParameterMismatch":
-		again = p.instances.ScanBeforeLaunch(ctx)
+		again = p.o.Instances.ScanBeforeLaunch(ctx)
 	}
 	if none != nil {
 		return again, none
@@ -213,7 +213,7 @@ func (l *fleetLaunch) handleError(ctx context.Context, r *fleetRequest, lost boo
 }
 
 // avoidNamed leaves out the subnet that the error names, and reports whether it names one.
-func (p *Provider) avoidNamed(r *fleetRequest, err error) bool {
+func (p *Launcher) avoidNamed(r *fleetRequest, err error) bool {
 	for subnet := range r.zones {
 		if strings.Contains(err.Error(), subnet) {
 			p.subnets.avoid(subnet)
@@ -225,28 +225,28 @@ func (p *Provider) avoidNamed(r *fleetRequest, err error) bool {
 
 // assignInstances gives the instances of the answer to the claims, before anybody else can see the instances. went
 // counts them by subnet.
-func (p *Provider) assignInstances(r *fleetRequest, out *ec2.CreateFleetOutput) (used map[string]int64) {
-	now, list := p.now(), r.fleetInstances(out)
+func (p *Launcher) assignInstances(r *fleetRequest, out *ec2.CreateFleetOutput) (used map[string]int64) {
+	now, list := p.o.Now(), r.fleetInstances(out)
 	used = map[string]int64{}
 	byID, ids := map[string]fleetInstance{}, []string{}
 	for _, l := range list {
 		used[l.subnet]++
 		byID[l.id], ids = l, append(ids, l.id)
 	}
-	given := p.register.AssignLaunched(r.Launch, ids, func(id string, to ownership.Claim) *cloudprovider.Instance {
-		at := slices.IndexFunc(r.requests, func(q *launchRequest) bool { return q.claim.UID == to.UID })
+	given := p.o.Register.AssignLaunched(r.Launch, ids, func(id string, to ownership.Claim) *cloudprovider.Instance {
+		at := slices.IndexFunc(r.requests, func(q *Request) bool { return q.claim.UID == to.UID })
 		return p.instanceFor(r.requests[at], byID[id], now)
 	}, now)
 	for _, a := range given {
 		if !a.Named {
-			p.instances.Name(a)
+			p.o.Instances.Name(a)
 		}
 	}
 	return used
 }
 
-// sleep lets time pass unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) {
+// Sleep lets time pass unless the context ends first.
+func Sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

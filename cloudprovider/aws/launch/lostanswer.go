@@ -1,8 +1,7 @@
-package aws
+package launch
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,17 +22,17 @@ const (
 // createFleet makes the call, and makes it again if EC2 is busy or its answer gets lost. It is not left to the SDK,
 // which tells of the last try only: that one was refused says nothing about one before it whose answer was lost. lost
 // says that it is not known whether EC2 has launched something.
-func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool,
+func (p *Launcher) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (out *ec2.CreateFleetOutput, lost bool,
 	err error) {
 	for try := 1; ; try++ {
-		out, err = p.ec2.CreateFleet(ctx, in, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
+		out, err = p.o.EC2.CreateFleet(ctx, in, func(o *ec2.Options) { o.Retryer = aws.NopRetryer{} })
 		busy := fault.IsThrottled(err)
 		switch {
 		case err == nil:
-			p.fleetLimiter.NoteTaken()
+			p.limiter.NoteTaken()
 			return out, false, nil
 		case busy:
-			p.fleetLimiter.Slower()
+			p.limiter.Slower()
 		case fault.Lost(err):
 			lost = true
 		default:
@@ -43,25 +42,19 @@ func (p *Provider) createFleet(ctx context.Context, in *ec2.CreateFleetInput) (o
 			return nil, lost, err
 		}
 		if !busy {
-			p.pause(ctx, fleetPause<<(try-1))
+			p.o.Wait(ctx, fleetPause<<(try-1))
 		}
-		if p.fleetLimiter.Pass(ctx, 1) != nil {
+		if p.limiter.Pass(ctx, 1) != nil {
 			return nil, lost, err
 		}
 	}
 }
 
-// didNothing tells whether EC2 has done nothing about a call and remembers nothing of it.
-func didNothing(err error) bool {
-	return errors.Is(err, fault.ErrFenced) || fault.IsThrottled(err) || fault.LacksCredentials(err) ||
-		fault.IsUnauthorized(err)
-}
-
-// awaitLaunch waits until the launch that the claim is part of has ended, and finds out what became of one whose answer
+// AwaitLaunch waits until the launch that the claim is part of has ended, and finds out what became of one whose answer
 // was lost.
-func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
+func (p *Launcher) AwaitLaunch(ctx context.Context, uid types.UID) error {
 	for {
-		l, landed := p.register.LaunchOf(uid)
+		l, landed := p.o.Register.LaunchOf(uid)
 		if l == nil {
 			return nil
 		}
@@ -81,8 +74,8 @@ func (p *Provider) awaitLaunch(ctx context.Context, uid types.UID) error {
 
 // repeatCall has the call of a launch repeated whose answer was lost, once for all of its claims. EC2 knows it by its
 // token: it answers as it did the first time, or does now what it did not do then. landed is closed when that is known.
-func (p *Provider) repeatCall(ctx context.Context, l *ownership.Launch) (landed <-chan struct{}, failure error) {
-	landed, mine, failure := p.register.MayAskAgain(l, p.now())
+func (p *Launcher) repeatCall(ctx context.Context, l *ownership.Launch) (landed <-chan struct{}, failure error) {
+	landed, mine, failure := p.o.Register.MayAskAgain(l, p.o.Now())
 	if mine {
 		// Whoever asks first may give up before the others do.
 		go p.repeatGuarded(context.WithoutCancel(ctx), l)
@@ -90,22 +83,21 @@ func (p *Provider) repeatCall(ctx context.Context, l *ownership.Launch) (landed 
 	return landed, failure
 }
 
-// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it
-// next.
-func (p *Provider) repeatGuarded(ctx context.Context, l *ownership.Launch) {
-	lostAt := p.register.LostAt(l)
-	if err := p.guard.Run("asking again for a launch whose answer was lost", func() { l.Repeat(ctx) }); err != nil {
-		p.register.NoteLost(l, err, lostAt, p.now())
+// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it next.
+func (p *Launcher) repeatGuarded(ctx context.Context, l *ownership.Launch) {
+	lostAt := p.o.Register.LostAt(l)
+	if err := p.o.Guard.Run("asking again for a launch whose answer was lost", func() { l.Repeat(ctx) }); err != nil {
+		p.o.Register.NoteLost(l, err, lostAt, p.o.Now())
 	}
 }
 
-func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
+func (p *Launcher) repeatNow(ctx context.Context, r *fleetRequest) {
 	ctx, cancel := context.WithTimeout(ctx, launchLimit)
 	defer cancel()
 	const doing = "asking again for a launch whose answer was lost"
-	lostAt := p.register.LostAt(r.Launch)
-	if err := p.fleetLimiter.Pass(ctx, len(r.requests)); err != nil {
-		p.register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.now())
+	lostAt := p.o.Register.LostAt(r.Launch)
+	if err := p.limiter.Pass(ctx, len(r.requests)); err != nil {
+		p.o.Register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.o.Now())
 		return
 	}
 	out, lost, err := p.createFleet(ctx, r.input)
@@ -114,18 +106,18 @@ func (p *Provider) repeatNow(ctx context.Context, r *fleetRequest) {
 		p.subnets.done(r.spec, nil, 0, p.assignInstances(r, out))
 		return
 	case lost:
-		p.register.NoteLost(r.Launch, fault.Explain(doing, err), p.now(), p.now())
+		p.o.Register.NoteLost(r.Launch, fault.Explain(doing, err), p.o.Now(), p.o.Now())
 		return
-	case didNothing(err) || p.now().Sub(lostAt) < ownership.SettledAfter:
+	case fault.DidNothing(err) || p.o.Now().Sub(lostAt) < ownership.SettledAfter:
 		// It says nothing about the first time, and what was launched then may not be shown yet.
-		p.register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.now())
+		p.o.Register.NoteLost(r.Launch, fault.Explain(doing, err), lostAt, p.o.Now())
 		return
 	}
 	// EC2 refuses it now. Should it have launched something then, the tags tell.
-	p.register.ReleaseLost(r.Launch)
-	if _, err := p.instances.Scan(ctx); err != nil {
-		p.register.NoteLost(r.Launch, err, lostAt, p.now())
+	p.o.Register.ReleaseLost(r.Launch)
+	if _, err := p.o.Instances.Scan(ctx); err != nil {
+		p.o.Register.NoteLost(r.Launch, err, lostAt, p.o.Now())
 		return
 	}
-	p.register.AssignLaunched(r.Launch, nil, nil, p.now())
+	p.o.Register.AssignLaunched(r.Launch, nil, nil, p.o.Now())
 }

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"cmp"
@@ -53,8 +53,8 @@ type launchOption struct {
 	addresses int64
 }
 
-// launchRequest is a claim that wants an instance.
-type launchRequest struct {
+// Request is a claim that wants an instance.
+type Request struct {
 	claim *v1.NodeClaim
 	// isAbandoned tells that whoever wants the instance no longer waits for it. A launch that has not begun yet goes
 	// without them: they come again, and by then the claim may have been refused by another launch, and be gone.
@@ -69,7 +69,7 @@ type launchRequest struct {
 }
 
 // candidate finds the offering that EC2 chose.
-func (q *launchRequest) candidate(kind, zone string) (*choose.Candidate, *template.Variant) {
+func (q *Request) candidate(kind, zone string) (*choose.Candidate, *template.Variant) {
 	for i := range q.candidates {
 		c := &q.candidates[i]
 		if c.Type.Name == kind && c.Ref().Zone == zone {

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"slices"
@@ -33,17 +33,17 @@ func narrowCandidates(claim *v1.NodeClaim, ranked []choose.Candidate,
 	kept := dropRefused(slices.DeleteFunc(slices.Clone(ranked), func(c choose.Candidate) bool {
 		return !isAvailable(&c)
 	}), refused)
-	if reserved := onlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
+	if reserved := OnlyCapacityType(kept, v1.CapacityTypeReserved); len(reserved) > 0 {
 		kept = oneReservation(reserved)
 		if len(wide) == 0 {
-			kept = dropExotic(kept)
+			kept = DropExotic(kept)
 		}
 		return cheapestTypes(kept, wide)
 	}
 	if len(wide) == 0 {
-		kept = worthwhileSpot(dropExotic(kept))
+		kept = worthwhileSpot(DropExotic(kept))
 	}
-	if spot := onlyCapacityType(kept, v1.CapacityTypeSpot); len(spot) > 0 {
+	if spot := OnlyCapacityType(kept, v1.CapacityTypeSpot); len(spot) > 0 {
 		return cheapestTypes(spot, wide)
 	}
 	return cheapestTypes(kept, wide)
@@ -82,7 +82,8 @@ func isAvailable(c *choose.Candidate) bool {
 	return c.Offering.Available && (c.Offering.ReservationID == "" || c.Offering.ReservationCapacity > 0)
 }
 
-func onlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
+// OnlyCapacityType are the candidates that are sold on the terms.
+func OnlyCapacityType(list []choose.Candidate, kind string) []choose.Candidate {
 	var out []choose.Candidate
 	for _, c := range list {
 		if c.Ref().CapacityType == kind {
@@ -135,8 +136,8 @@ func oneReservation(list []choose.Candidate) []choose.Candidate {
 	})
 }
 
-// dropExotic drops machines that few need, with accelerators or without a hypervisor, unless there are no others.
-func dropExotic(list []choose.Candidate) []choose.Candidate {
+// DropExotic drops machines that few need, with accelerators or without a hypervisor, unless there are no others.
+func DropExotic(list []choose.Candidate) []choose.Candidate {
 	var out []choose.Candidate
 	for _, c := range list {
 		if !isExotic(&c) {
@@ -161,7 +162,7 @@ func isExotic(c *choose.Candidate) bool {
 
 // worthwhileSpot drops spot offerings that cost more than the cheapest that can't be interrupted.
 func worthwhileSpot(list []choose.Candidate) []choose.Candidate {
-	steady := onlyCapacityType(list, v1.CapacityTypeOnDemand)
+	steady := OnlyCapacityType(list, v1.CapacityTypeOnDemand)
 	if len(steady) == 0 {
 		return list
 	}

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -11,17 +11,27 @@ import (
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/tenon-sh/tenon/cloudprovider/aws/fault"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/ownership"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
+	"github.com/tenon-sh/tenon/cloudprovider/aws/template"
 )
+
+// everyCall are the calls of EC2 that a launcher and those it works with make.
+type everyCall interface {
+	API
+	template.API
+	ownership.API
+}
 
 // scripted is an EC2 that answers launches as is written: "ok" (nothing), "launched" (i-1), "lost" (no answer), "panic"
 // or an error's code. It notes when it was called.
 type scripted struct {
-	EC2API
+	everyCall
 	answers []string
 	began   time.Time
 	calls   []time.Duration
@@ -83,7 +93,7 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: c.answers, began: time.Now()}
-			p := &Provider{now: time.Now, fleetLimiter: ratelimit.NewFleet(time.Now), pause: sleep, ec2: api}
+			p := &Launcher{o: Options{EC2: api, Wait: Sleep, Now: time.Now}, limiter: ratelimit.NewFleet(time.Now)}
 			out, lost, err := p.createFleet(t.Context(), &ec2.CreateFleetInput{})
 			if lost != c.lost || (err != nil) != (c.code != "") || (out != nil) != (c.code == "") ||
 				c.code != "?" && fault.Code(err) != c.code {
@@ -97,9 +107,9 @@ func TestHowOftenALaunchIsAskedFor(t *testing.T) {
 					t.Errorf("%v: the SDK tries again by itself", c.answers)
 				}
 			}
-			p.fleetLimiter.Slower()
+			p.limiter.Slower()
 			answered := time.Now()
-			if err := p.fleetLimiter.Pass(t.Context(), 1); err != nil || c.code == "" &&
+			if err := p.limiter.Pass(t.Context(), 1); err != nil || c.code == "" &&
 				time.Since(answered) != time.Second {
 				t.Errorf("%v: EC2 has answered, and the next are slowed down by %s (%v)", c.answers,
 					time.Since(answered), err)
@@ -113,7 +123,7 @@ func TestLaunchThatCannotBeAskedForAgain(t *testing.T) {
 	for answer, wasLost := range map[string]bool{"lost": true, "RequestLimitExceeded": false} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: []string{answer, "ok"}, began: time.Now()}
-			p := &Provider{now: time.Now, fleetLimiter: noTurns(), pause: sleep, ec2: api}
+			p := &Launcher{o: Options{EC2: api, Wait: Sleep, Now: time.Now}, limiter: noTurns()}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			if _, lost, err := p.createFleet(ctx,
@@ -137,7 +147,7 @@ func TestWhatLeavesEC2Untouched(t *testing.T) {
 			true}, {refusalOf("InvalidParameterValue"), false}, {refusalOf("InsufficientInstanceCapacity"), false},
 		{errors.New("connection reset by peer"), false},
 	} {
-		if got := didNothing(c.err); got != c.want {
+		if got := fault.DidNothing(c.err); got != c.want {
 			t.Errorf("%v: untouched %t, want %t", c.err, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -26,7 +26,6 @@ import (
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/metrics"
 	"github.com/tenon-sh/tenon/cloudprovider/aws/network"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 // Claims in tests.
@@ -41,7 +40,7 @@ type reply func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
 // launcher is an EC2 that answers one call after the other, the last reply again and again. It notes when it was
 // called, and for how many of which types in which subnets.
 type launcher struct {
-	EC2API
+	everyCall
 	replies []reply
 	calls   []string
 	mu      sync.Mutex
@@ -139,14 +138,12 @@ func (spacious) Subnets(context.Context, *awsv1.EC2NodeClass) ([]network.Subnet,
 func (spacious) ForgetSubnet(string) {}
 
 // launching is a provider that can do nothing but launch.
-func launching(api *launcher) *Provider {
+func launching(api *launcher) *Launcher {
 	api.began = time.Now()
-	p := &Provider{now: time.Now, clusterName: "lab", ec2: api, register: ownership.NewRegister(),
-		fleetLimiter: ratelimit.NewFleet(time.Now),
-		pause:        sleep, pace: launchPace{now: time.Now},
-		network: spacious{}, subnets: newSubnetChooser(spacious{}, time.Now), templates: template.NewStore(api,
-			time.Now)}
-	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})
+	register := ownership.NewRegister()
+	p := New(Options{EC2: api, Network: spacious{}, ClusterName: "lab", Register: register,
+		Templates: template.NewStore(api, time.Now), Wait: Sleep, Now: time.Now,
+		Instances: ownership.NewInstances(register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})})
 	return p
 }
 
@@ -167,7 +164,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 		name    string
 		wishes  [][]string // types that the claims a, b… may have
 		replies []reply
-		change  func(*launcher, *Provider, []*launchRequest)
+		change  func(*launcher, *Launcher, []*Request)
 		calls   []string
 		want    []string // by claim: its instance and what others were refused, or a part of the error
 		lost    bool     // it is not known what was launched
@@ -206,7 +203,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			[]string{"0s: 1 of m@subnet-1", "200ms: 1 of m@subnet-1",
 				"200ms: 1 of m@subnet-2"}, []string{"i-1 []"}, false, 2},
 		{"a launch template is gone and can't be made", [][]string{{"m"}}, []reply{refuses(gone, "no lt")},
-			func(l *launcher, _ *Provider, _ []*launchRequest) {
+			func(l *launcher, _ *Launcher, _ []*Request) {
 				l.create = func(context.Context) error { return errors.New("no more templates") }
 			}, first(1, "1 of m@subnet-1"), []string{gone}, false, 1},
 		{"nothing is left of it", [][]string{{"m"}, {"m"}}, []reply{refuses("InsufficientInstanceCapacity", "none")},
@@ -227,48 +224,47 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			[]string{"0s: 1 of m@subnet-1"}, []string{"IdempotentParameterMismatch"}, false, 0},
 		{"this process asked in other words", [][]string{{"m"}},
 			[]reply{refuses("IdempotentParameterMismatch", "another"), sells("m", "i-1")},
-			func(api *launcher, p *Provider, _ []*launchRequest) {
+			func(api *launcher, p *Launcher, _ []*Request) {
 				// All that a process before may have launched has been seen.
-				_ = p.instances.Lead(context.Background())
+				_ = p.o.Instances.Lead(context.Background())
 				time.Sleep(ownership.SettledAfter)
-				_, _ = p.instances.Scan(context.Background())
+				_, _ = p.o.Instances.Scan(context.Background())
 				api.began = time.Now()
 			}, []string{"0s: 1 of m@subnet-1",
 				"10ms: 1 of m@subnet-1"}, []string{"i-1 []"}, false, 1},
 
 		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
-			func(_ *launcher, p *Provider, list []*launchRequest) {
-				p.register.NoteLost(p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}),
-					errors.New("lost"),
-					p.now(), p.now())
+			func(_ *launcher, p *Launcher, list []*Request) {
+				p.o.Register.NoteLost(p.o.Register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}), errors.New("lost"),
+					p.o.Now(), p.o.Now())
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch", "i-1 []"}, true, 0},
-		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, list []*launchRequest) {
-			of := p.register.BeginLaunch("lab", []ownership.Claim{list[0].owner()})
-			p.register.AssignLaunched(of, []string{"i-9"}, func(string, ownership.Claim) *cloudprovider.Instance {
+		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Launcher, list []*Request) {
+			of := p.o.Register.BeginLaunch("lab", []ownership.Claim{list[0].owner()})
+			p.o.Register.AssignLaunched(of, []string{"i-9"}, func(string, ownership.Claim) *cloudprovider.Instance {
 				return nil
-			}, p.now())
+			}, p.o.Now())
 		}, nil, []string{"part of another launch"}, false, 0},
 		{"a look finds its instance first", [][]string{{"m"}}, []reply{sells("m")},
-			func(l *launcher, p *Provider, list []*launchRequest) {
+			func(l *launcher, p *Launcher, list []*Request) {
 				l.replies[0] = func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error) {
 					marks := ownership.ClaimTags([]ownership.Claim{{UID: claimA}})[ownership.ClaimsTagKey]
 					l.shown = []ec2types.Instance{{InstanceId: new("i-9"), Tags: []ec2types.Tag{
 						{Key: new(awsv1.NodeClaimTagKey), Value: new("a")},
 						{Key: new(ownership.ClaimsTagKey), Value: &marks}}}}
-					_, _ = p.instances.Scan(context.Background())
+					_, _ = p.o.Instances.Scan(context.Background())
 					l.last = time.Now()
 					return &ec2.CreateFleetOutput{}, nil
 				}
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch"}, false, 0},
 		{"there is no room to mark two", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1"), sells("m", "i-2")},
-			func(_ *launcher, _ *Provider, list []*launchRequest) {
+			func(_ *launcher, _ *Launcher, list []*Request) {
 				for _, q := range list {
 					for i := range 46 {
 						q.spec.Tags[fmt.Sprint("tag", i)] = "x"
 					}
 				}
 			}, []string{"0s: 1 of m@subnet-1", "0s: 1 of m@subnet-1"}, []string{"i-1 []", "i-2 []"}, false, 0},
-		{"no subnet has room", [][]string{{"m"}}, nil, func(_ *launcher, p *Provider, _ []*launchRequest) {
+		{"no subnet has room", [][]string{{"m"}}, nil, func(_ *launcher, p *Launcher, _ []*Request) {
 			p.subnets.avoid("subnet-1")
 			p.subnets.avoid("subnet-2")
 		}, nil, []string{"no subnet of EC2NodeClass"}, false, 0},
@@ -278,10 +274,10 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			p := launching(api)
 			registry := prometheus.NewRegistry()
 			var err error
-			if p.metrics, err = metrics.New(registry); err != nil {
+			if p.o.Metrics, err = metrics.New(registry); err != nil {
 				t.Fatal(err)
 			}
-			var list []*launchRequest
+			var list []*Request
 			for i, kinds := range c.wishes {
 				q := wisher([]string{claimA, claimB}[i], kinds...)
 				q.claim.Name, q.spec.Pool = string(rune('a'+i)), "general"
@@ -293,7 +289,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				c.change(api, p, list)
 			}
 			if len(c.calls) == 1 {
-				p.fleetLimiter = noTurns() // the first call has had its turn
+				p.limiter = noTurns() // the first call has had its turn
 			}
 			answers := p.launchTogether(t.Context(), "key", slices.Clone(list))
 			if len(answers) != len(list) || len(api.calls) > 0 && time.Now() != api.last {
@@ -303,7 +299,7 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 				got := ""
 				if a.Err != nil {
 					got = a.Err.Error()
-				} else if held := p.register.InstanceOf(
+				} else if held := p.o.Register.InstanceOf(
 					list[i].claim.UID); a.Value.ProviderID == held.CreateAnswer.ProviderID {
 					var kinds []string
 					for _, ref := range a.Value.Refused {
@@ -320,12 +316,12 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 			}
 			lost := false
 			for _, q := range list {
-				of, underWay := p.register.LaunchOf(q.claim.UID)
+				of, underWay := p.o.Register.LaunchOf(q.claim.UID)
 				if lost = lost || of != nil; underWay != nil {
 					t.Errorf("%s: the call is still under way", c.name)
 				}
 			}
-			if tries := refusedTimes(t, p.register, claimA); lost != c.lost || tries != c.tries {
+			if tries := refusedTimes(t, p.o.Register, claimA); lost != c.lost || tries != c.tries {
 				t.Errorf("%s: it is not known what was launched: %t; %d launches have given the claim nothing, want %d",
 					c.name, lost, tries, c.tries)
 			}
@@ -388,7 +384,7 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			api := &launcher{replies: []reply{sells("m", []string{"i-1", "i-2"}[:together]...)}}
 			p := launching(api)
-			var list []*launchRequest
+			var list []*Request
 			for i := range together {
 				q := wisher([]string{claimA, claimB}[i], "m")
 				q.claim.Name = string(rune('a' + i))
@@ -396,7 +392,7 @@ func TestWhatIsNotedOfLaunches(t *testing.T) {
 				list = append(list, q)
 			}
 			p.launchTogether(t.Context(), "key", list)
-			a := p.register.AssignmentOf("i-1")
+			a := p.o.Register.AssignmentOf("i-1")
 			if synctest.Wait(); api.tagged != names || a.LaunchedAt != time.Now() {
 				t.Errorf("of %d instances %d were named, and the first is %+v", together, api.tagged, a)
 			}
@@ -415,11 +411,11 @@ func TestRefusedLaunchesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := launching(&launcher{replies: []reply{refuses("UnauthorizedOperation", "no")}})
-	p.metrics = counted
+	p.o.Metrics = counted
 	q := wisher(claimA, "m", "n")
 	q.spec.class, q.spec.Tags, q.spec.CapacityType = &awsv1.EC2NodeClass{}, map[string]string{}, "spot"
 	q.spec.class.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "az1"}}
-	p.launchTogether(t.Context(), "key", []*launchRequest{q})
+	p.launchTogether(t.Context(), "key", []*Request{q})
 	const name = "karpenter_cloudprovider_instance_launch_failures_total"
 	want := strings.NewReader("# HELP " + name + " Offerings that EC2 refused to launch, by the reason.\n# TYPE " +
 		name + " counter\n" +
@@ -433,12 +429,12 @@ func TestRefusedLaunchesAreCounted(t *testing.T) {
 func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		if sleep(t.Context(), time.Second); time.Since(began) != time.Second {
+		if Sleep(t.Context(), time.Second); time.Since(began) != time.Second {
 			t.Errorf("it took %s", time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if sleep(ctx, time.Hour); time.Since(began) != 2*time.Second {
+		if Sleep(ctx, time.Hour); time.Since(began) != 2*time.Second {
 			t.Errorf("for whom a second was left it took %s", time.Since(began)-time.Second)
 		}
 	})

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	awsv1 "github.com/tenon-sh/tenon/api/aws/v1"
-	"github.com/tenon-sh/tenon/cloudprovider/aws/ratelimit"
 )
 
 // DescribeInstances shows what is to be shown.
@@ -29,28 +28,27 @@ func (s *scripted) DescribeInstances(context.Context, *ec2.DescribeInstancesInpu
 }
 
 // withLostLaunch is a provider that has lost the answer to a launch for a claim some time ago.
-func withLostLaunch(api *scripted, ago time.Duration) (p *Provider, r *fleetRequest) {
+func withLostLaunch(api *scripted, ago time.Duration) (p *Launcher, r *fleetRequest) {
 	api.began = time.Now()
 	now := time.Now()
 	where := roomy{now: &now}
-	p = &Provider{now: time.Now, clusterName: "lab", ec2: api, register: ownership.NewRegister(),
-		fleetLimiter: ratelimit.NewFleet(time.Now),
-		pause:        sleep,
-		network:      where, subnets: newSubnetChooser(where, time.Now)}
-	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})
+	register := ownership.NewRegister()
+	p = New(Options{EC2: api, Network: where, ClusterName: "lab", Register: register, Wait: Sleep,
+		Now:       time.Now,
+		Instances: ownership.NewInstances(register, ownership.Options{EC2: api, ClusterName: "lab", Now: time.Now})})
 	q := wisher(claimA, "m5.large")
 	q.claim.Name = "mine"
 	q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
 	r = &fleetRequest{spec: q.spec, zones: map[string]string{}, input: &ec2.CreateFleetInput{},
-		Launch: p.register.BeginLaunch("lab", []ownership.Claim{q.owner()}), requests: []*launchRequest{q}}
+		Launch: p.o.Register.BeginLaunch("lab", []ownership.Claim{q.owner()}), requests: []*Request{q}}
 	r.Repeat = func(ctx context.Context) { p.repeatNow(ctx, r) }
-	p.register.NoteLost(r.Launch, errors.New("no answer"), now.Add(-ago), now)
+	p.o.Register.NoteLost(r.Launch, errors.New("no answer"), now.Add(-ago), now)
 	return p, r
 }
 
 // idOfInstance is the id of the claim's instance; empty if it has none.
-func idOfInstance(p *Provider, uid types.UID) string {
-	if a := p.register.InstanceOf(uid); a != nil {
+func idOfInstance(p *Launcher, uid types.UID) string {
+	if a := p.o.Register.InstanceOf(uid); a != nil {
 		return a.ID
 	}
 	return ""
@@ -64,7 +62,7 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 		name    string
 		answers []string
 		ago     time.Duration
-		change  func(*scripted, *Provider, *fleetRequest)
+		change  func(*scripted, *Launcher, *fleetRequest)
 		has     bool   // the claim has the instance
 		lost    bool   // it is still not known
 		since   bool   // and EC2 was asked in vain just now
@@ -81,7 +79,7 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 			false, refused},
 		{"refused, and no instance is shown", []string{refused}, 10 * time.Second, nil, false, false, false, ""},
 		{"refused, and its instance is shown", []string{refused}, 10 * time.Second,
-			func(api *scripted, _ *Provider, r *fleetRequest) {
+			func(api *scripted, _ *Launcher, r *fleetRequest) {
 				api.shown = []ec2types.Instance{{InstanceId: new("i-1"),
 					State: &ec2types.InstanceState{Name: ec2types.InstanceStateNameRunning},
 					Tags: []ec2types.Tag{{Key: new(ownership.LaunchTagKey), Value: &r.Token},
@@ -89,33 +87,33 @@ func TestWhatBecameOfALostLaunch(t *testing.T) {
 							Value: new(ownership.ClaimTags(r.Claims)[ownership.ClaimsTagKey])}}}}
 			}, true, false, false, ""},
 		{"refused, and nobody can look", []string{refused}, 10 * time.Second,
-			func(api *scripted, _ *Provider, _ *fleetRequest) { api.blind = true }, false, true, false,
+			func(api *scripted, _ *Launcher, _ *fleetRequest) { api.blind = true }, false, true, false,
 			"UnauthorizedOperation"},
-		{"there is no turn", nil, time.Minute, func(_ *scripted, p *Provider, _ *fleetRequest) {
-			p.fleetLimiter = noTurns()
+		{"there is no turn", nil, time.Minute, func(_ *scripted, p *Launcher, _ *fleetRequest) {
+			p.limiter = noTurns()
 		}, false, true, false, "asking again for a launch whose answer was lost"},
 		{"who asks fails", []string{"panic"}, time.Minute, nil, false, true, false, "mistake in Tenon"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			api := &scripted{answers: c.answers}
 			p, r := withLostLaunch(api, c.ago)
-			at := p.register.LostAt(r.Launch)
+			at := p.o.Register.LostAt(r.Launch)
 			if c.change != nil {
 				c.change(api, p, r)
 			}
-			err := p.awaitLaunch(t.Context(), claimA)
+			err := p.AwaitLaunch(t.Context(), claimA)
 			if (err != nil) != c.lost || err != nil && !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: %v", c.name, err)
 			}
-			of, underWay := p.register.LaunchOf(claimA)
+			of, underWay := p.o.Register.LaunchOf(claimA)
 			if has, lost := idOfInstance(p, claimA) == "i-1", of == r.Launch; has != c.has || lost != c.lost ||
 				underWay != nil {
 				t.Errorf("%s: the claim has an instance: %t; it is not known: %t", c.name, has, lost)
 			}
-			if now := p.register.LostAt(r.Launch); now.After(at) != c.since {
+			if now := p.o.Register.LostAt(r.Launch); now.After(at) != c.since {
 				t.Errorf("%s: lost since %s, before since %s", c.name, now, at)
 			}
-			if tries := refusedTimes(t, p.register, claimA); (tries == 1) != (!c.has && !c.lost) {
+			if tries := refusedTimes(t, p.o.Register, claimA); (tries == 1) != (!c.has && !c.lost) {
 				t.Errorf("%s: %d launches have given the claim nothing", c.name, tries)
 			}
 		})
@@ -129,17 +127,16 @@ func TestAskingGoesOnWithoutWhoAsked(t *testing.T) {
 		p, _ := withLostLaunch(api, time.Second)
 		first, giveUp := context.WithCancel(t.Context())
 		told := make(chan error, 1)
-		go func() { told <- p.awaitLaunch(first, claimA) }()
+		go func() { told <- p.AwaitLaunch(first, claimA) }()
 		synctest.Wait()
 		giveUp()
 		if err := <-told; !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up is told %v", err)
 		}
-		if err := p.awaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" ||
-			len(api.calls) != 2 {
+		if err := p.AwaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" || len(api.calls) != 2 {
 			t.Errorf("%v after %d calls", err, len(api.calls))
 		}
-		if err := p.awaitLaunch(t.Context(), claimB); err != nil {
+		if err := p.AwaitLaunch(t.Context(), claimB); err != nil {
 			t.Errorf("a claim that was never launched for: %v", err)
 		}
 	})

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 )
 
 // wisher is a claim that can be launched on types that cost as much as their index, all from one template.
-func wisher(uid string, kinds ...string) *launchRequest {
+func wisher(uid string, kinds ...string) *Request {
 	c := &v1.NodeClaim{}
 	c.UID = types.UID(uid)
 	s := &launchSpec{templates: map[string]*template.Template{"lt": {Name: "lt"}}}
 	for i, kind := range kinds {
 		s.Lines = append(s.Lines, launchOption{Template: "lt", Type: kind, Zone: "a", Price: float64(i + 1)})
 	}
-	return &launchRequest{claim: c, spec: s, isAbandoned: func() bool { return false }}
+	return &Request{claim: c, spec: s, isAbandoned: func() bool { return false }}
 }
 
 func TestParties(t *testing.T) {
@@ -46,7 +46,7 @@ func TestParties(t *testing.T) {
 			{"a", "b"}}, nil, []int{2, 1}, []int{4, 2}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var list []*launchRequest
+			var list []*Request
 			for i, kinds := range tc.wishes {
 				list = append(list, wisher(string(rune('a'+i)), kinds...))
 			}

@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ import (
 type fleetRequest struct {
 	*ownership.Launch
 	spec     *launchSpec
-	requests []*launchRequest
+	requests []*Request
 	input    *ec2.CreateFleetInput
 	// subnets are the subnets by zone, zones the zones by subnet.
 	subnets map[string]subnetChoice
@@ -36,7 +36,7 @@ type fleetRequest struct {
 
 // newFleetRequest chooses a subnet in each zone, takes the claims into the launch and writes the call. Claims that turn
 // out to be elsewhere are returned; if that is all of them there is no fleet request.
-func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *fleetRequest, elsewhere []*launchRequest,
+func (p *Launcher) newFleetRequest(ctx context.Context, g *launchGroup) (r *fleetRequest, elsewhere []*Request,
 	err error) {
 	spec := g.spec
 	picks, err := p.subnets.choose(ctx, spec, int64(len(g.requests)))
@@ -47,8 +47,8 @@ func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *flee
 		return nil, nil, noSubnet(spec)
 	}
 	r = &fleetRequest{spec: spec, subnets: picks, zones: map[string]string{}}
-	for zone, p := range picks {
-		r.zones[p.subnet] = zone
+	for zone, pick := range picks {
+		r.zones[pick.subnet] = zone
 	}
 	var unserved []ownership.Claim
 	for _, q := range g.requests {
@@ -56,7 +56,7 @@ func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *flee
 			unserved = append(unserved, q.owner())
 		}
 	}
-	r.Launch = p.register.BeginLaunch(p.clusterName, unserved)
+	r.Launch = p.o.Register.BeginLaunch(p.o.ClusterName, unserved)
 	for _, q := range g.requests {
 		if r.Has(q.claim.UID) {
 			r.requests = append(r.requests, q)
@@ -74,7 +74,7 @@ func (p *Provider) newFleetRequest(ctx context.Context, g *launchGroup) (r *flee
 		ClientToken:                 new(r.Token),
 		LaunchTemplateConfigs:       spec.configs(picks),
 		TargetCapacitySpecification: spec.target(len(r.requests)),
-		TagSpecifications:           r.tagSpecs(p.identity),
+		TagSpecifications:           r.tagSpecs(p.o.Identity),
 	}
 	if spec.Context != "" {
 		r.input.Context = new(spec.Context)
@@ -182,7 +182,7 @@ func (r *fleetRequest) tagSpecs(identity string) []ec2types.TagSpecification {
 type fleetInstance struct{ id, kind, zone, subnet string }
 
 // owner is the claim that the launch request is for.
-func (q *launchRequest) owner() ownership.Claim {
+func (q *Request) owner() ownership.Claim {
 	return ownership.Claim{Name: q.claim.Name, UID: q.claim.UID}
 }
 
@@ -206,7 +206,7 @@ func (r *fleetRequest) fleetInstances(out *ec2.CreateFleetOutput) []fleetInstanc
 }
 
 // instanceFor describes the instance that a claim got.
-func (p *Provider) instanceFor(q *launchRequest, l fleetInstance, now time.Time) *cloudprovider.Instance {
+func (p *Launcher) instanceFor(q *Request, l fleetInstance, now time.Time) *cloudprovider.Instance {
 	c, v := q.candidate(l.kind, l.zone)
 	if c == nil {
 		// EC2 has launched what was not asked for. It is the claim's all the same: the core sees what it is.
@@ -220,7 +220,7 @@ func (p *Provider) instanceFor(q *launchRequest, l fleetInstance, now time.Time)
 	}
 	out.Labels[awsv1.NodeClassLabelKey] = q.spec.Class
 	out.Annotations = maps.Clone(q.hashAnnotations)
-	if q.spec.carriesIdentity(p.identity) {
+	if q.spec.carriesIdentity(p.o.Identity) {
 		out.Annotations[ownership.IdentityTaggedAnnotationKey] = "true"
 	}
 	return out

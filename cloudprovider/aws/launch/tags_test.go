@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 // What a class may have of tags leaves room for all that the controller adds: package nodeclass and the reference count
 // on it.
 func TestTagsThatAreAdded(t *testing.T) {
-	p := &Provider{clusterName: "lab"}
+	p := &Launcher{o: Options{ClusterName: "lab"}}
 	for _, tc := range []struct {
 		own      int
 		name     bool // the user's tags have a Name
@@ -43,11 +43,8 @@ func TestTagsThatAreAdded(t *testing.T) {
 		}
 		claim := &v1.NodeClaim{}
 		claim.Name, claim.UID = "general-1", "uid-1"
-		r := &fleetRequest{Launch: ownership.NewLaunch("lab", []ownership.Claim{{Name: claim.Name, UID: claim.UID}},
-			func(types.UID) int {
-				return 0
-			}), spec: s,
-			requests: []*launchRequest{{claim: claim}}}
+		r := &fleetRequest{Launch: ownership.NewLaunch("lab", []ownership.Claim{{Name: claim.Name, UID: claim.UID}}, func(types.UID) int { return 0 }), spec: s,
+			requests: []*Request{{claim: claim}}}
 		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"),
 			(&template.Template{Name: "a", Tags: s.Tags}).Input().TagSpecifications...) {
 			n := len(spec.Tags)

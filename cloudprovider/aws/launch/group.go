@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // serves each of them, so it does not matter who gets which.
 type launchGroup struct {
 	spec     *launchSpec
-	requests []*launchRequest
+	requests []*Request
 
 	// mostOptions is how many options the member with most has.
 	mostOptions int
@@ -27,9 +27,9 @@ func (o *launchOption) key() optionKey { return optionKey{o.Template, o.Type, o.
 // groupLaunches divides claims with the same launch spec into as few groups as can be. What is asked for a group is
 // what its members have in common. Nobody loses much by it: the cheapest type stays the cheapest, and each keeps half
 // of its choice at least. What was tried is left out; a claim that has nothing else is in no group.
-func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*launchGroup, done []*launchRequest) {
+func groupLaunches(requests []*Request, tried map[optionKey]bool) (out []*launchGroup, done []*Request) {
 	type wish struct {
-		of    *launchRequest
+		of    *Request
 		order *launchSpec
 	}
 	var wishes []wish
@@ -43,7 +43,7 @@ func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*
 	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(len(b.order.Lines), len(a.order.Lines)) })
 	for _, w := range wishes {
 		if !slices.ContainsFunc(out, func(p *launchGroup) bool { return p.tryJoin(w.of, w.order) }) {
-			out = append(out, &launchGroup{spec: w.order, requests: []*launchRequest{w.of},
+			out = append(out, &launchGroup{spec: w.order, requests: []*Request{w.of},
 				mostOptions: len(w.order.Lines)})
 		}
 	}
@@ -55,12 +55,12 @@ func groupLaunches(requests []*launchRequest, tried map[optionKey]bool) (out []*
 
 // byShortUID is the one order in which claims are served. It is the order of the marks that instances carry, so that
 // whoever finds them later comes to the same result.
-func byShortUID(a, q *launchRequest) int {
+func byShortUID(a, q *Request) int {
 	return strings.Compare(ownership.ShortUID(string(a.claim.UID)), ownership.ShortUID(string(q.claim.UID)))
 }
 
 // tryJoin has the claim join if that does neither it nor the others harm.
-func (g *launchGroup) tryJoin(q *launchRequest, s *launchSpec) bool {
+func (g *launchGroup) tryJoin(q *Request, s *launchSpec) bool {
 	common := g.spec.intersect(s)
 	if common == nil || 2*len(common.Lines) < max(g.mostOptions, len(s.Lines)) {
 		return false

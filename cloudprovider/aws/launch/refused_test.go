@@ -1,4 +1,4 @@
-package aws
+package launch
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 
 // lastCall is an EC2 that answers one launch, and after that there are no more turns.
 type lastCall struct {
-	EC2API
-	p      *Provider
+	everyCall
+	p      *Launcher
 	answer func(*ec2.CreateFleetInput) (*ec2.CreateFleetOutput, error)
 	calls  int
 }
@@ -31,7 +31,7 @@ type lastCall struct {
 func (l *lastCall) CreateFleet(_ context.Context, in *ec2.CreateFleetInput,
 	_ ...func(*ec2.Options)) (*ec2.CreateFleetOutput, error) {
 	l.calls++
-	l.p.fleetLimiter = noTurns()
+	l.p.limiter = noTurns()
 	return l.answer(in)
 }
 
@@ -93,17 +93,16 @@ func TestNoSecondTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
 				where := roomy{now: &now}
-				p := &Provider{now: time.Now, network: where, subnets: newSubnetChooser(where, time.Now),
-					register: ownership.NewRegister(), fleetLimiter: ratelimit.NewFleet(time.Now),
-					pause: sleep, clusterName: "lab"}
+				p := New(Options{Network: where, Register: ownership.NewRegister(), ClusterName: "lab",
+					Wait: Sleep, Now: time.Now})
 				api := &lastCall{p: p, answer: tc.answer}
-				p.ec2 = api
-				l := &fleetLaunch{provider: p, answers: map[*launchRequest]launchAnswer{},
+				p.o.EC2 = api
+				l := &fleetLaunch{launcher: p, answers: map[*Request]launchAnswer{},
 					triedOptions: map[optionKey]bool{}}
 				if tc.answer == nil {
-					l.calls, p.fleetLimiter = 1, noTurns()
+					l.calls, p.limiter = 1, noTurns()
 				}
-				var list []*launchRequest
+				var list []*Request
 				for i, kinds := range tc.wishes {
 					q := wisher(string(rune('a'+i)), kinds...)
 					q.spec.class, q.spec.Tags = &awsv1.EC2NodeClass{}, map[string]string{}
