@@ -126,11 +126,13 @@ func New(o Options) (*Provider, error) {
 	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
 		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
 	p.metrics.SkipMissingClasses(p.classes.has)
-	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims, ClusterName: o.ClusterName,
-		Identity: o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
+	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims,
+		ClusterName: o.ClusterName,
+		Identity:    o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})
 	p.launcher = launch.New(launch.Options{EC2: o.EC2, Network: o.Network, Images: o.Images, Cluster: o.Cluster,
-		ClusterName: o.ClusterName, Identity: o.Identity, Refused: o.Refused, Catalog: p.catalog, Templates: p.templates,
-		Register: p.register, Instances: p.instances, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now, Wait: o.Wait})
+		ClusterName: o.ClusterName, Identity: o.Identity, Refused: o.Refused, Catalog: p.catalog,
+		Templates: p.templates,
+		Register:  p.register, Instances: p.instances, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now, Wait: o.Wait})
 	return p, nil
 }
 

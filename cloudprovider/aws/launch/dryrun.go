@@ -29,7 +29,9 @@ func (p *Launcher) DryRuns(ctx context.Context, class *awsv1.EC2NodeClass, claim
 	subnet := class.Status.Subnets[at].ID
 	create := t.Input()
 	create.DryRun = new(true)
-	r := &fleetRequest{Launch: ownership.NewLaunch(p.o.ClusterName, []ownership.Claim{q.owner()}, func(types.UID) int { return 0 }),
+	r := &fleetRequest{Launch: ownership.NewLaunch(p.o.ClusterName, []ownership.Claim{q.owner()}, func(types.UID) int {
+		return 0
+	}),
 		spec: q.spec, requests: []*Request{q}}
 	fleet := &ec2.CreateFleetInput{
 		DryRun: new(true), Type: ec2types.FleetTypeInstant,

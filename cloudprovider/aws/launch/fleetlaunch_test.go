@@ -235,7 +235,8 @@ func TestWhatBecomesOfLaunches(t *testing.T) {
 
 		{"one is part of another launch", [][]string{{"m"}, {"m"}}, []reply{sells("m", "i-1")},
 			func(_ *launcher, p *Launcher, list []*Request) {
-				p.o.Register.NoteLost(p.o.Register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}), errors.New("lost"),
+				p.o.Register.NoteLost(p.o.Register.BeginLaunch("lab", []ownership.Claim{list[0].owner()}),
+					errors.New("lost"),
 					p.o.Now(), p.o.Now())
 			}, []string{"0s: 1 of m@subnet-1"}, []string{"part of another launch", "i-1 []"}, true, 0},
 		{"all have got instances", [][]string{{"m"}}, nil, func(_ *launcher, p *Launcher, list []*Request) {

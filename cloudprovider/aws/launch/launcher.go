@@ -101,8 +101,8 @@ func (p *Launcher) worthWaiting(size int) bool {
 	return p.coming.Load() > 0 || size < enoughTogether && p.pace.underWay() >= manyLaunching
 }
 
-// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has a
-// minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
+// admitLimit is how long launches wait for their turn before they are told to come again. It leaves a launch, which has
+// a minute, time for the call itself; 180 launches of which each is of another kind get theirs within it.
 const admitLimit = 40 * time.Second
 
 // admitLaunch waits until EC2 may be asked for the launches that are being gathered.

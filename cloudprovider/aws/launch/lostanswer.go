@@ -83,7 +83,8 @@ func (p *Launcher) repeatCall(ctx context.Context, l *ownership.Launch) (landed 
 	return landed, failure
 }
 
-// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it next.
+// repeatGuarded repeats the call; if that panics the answer stays lost, and is asked for again by whoever needs it
+// next.
 func (p *Launcher) repeatGuarded(ctx context.Context, l *ownership.Launch) {
 	lostAt := p.o.Register.LostAt(l)
 	if err := p.o.Guard.Run("asking again for a launch whose answer was lost", func() { l.Repeat(ctx) }); err != nil {

@@ -91,8 +91,9 @@ func (p *Launcher) templatesFor(ctx context.Context, class *awsv1.EC2NodeClass, 
 		return nil, &unusableError{errors.New("the placement group of spec.placementGroupSelector is not there")}
 	}
 	labels := kubeletLabels(q.claim, candidates)
-	plan := &template.Spec{Class: class, Cluster: cluster, Group: group, Labels: labels, Taints: template.TaintsOf(q.claim),
-		Tags: tags, UsesReservations: p.o.Catalog.ReservedCapacity}
+	plan := &template.Spec{Class: class, Cluster: cluster, Group: group, Labels: labels,
+		Taints: template.TaintsOf(q.claim),
+		Tags:   tags, UsesReservations: p.o.Catalog.ReservedCapacity}
 	key, err := plan.Key()
 	if err != nil {
 		return nil, err

@@ -133,7 +133,8 @@ func TestAskingGoesOnWithoutWhoAsked(t *testing.T) {
 		if err := <-told; !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up is told %v", err)
 		}
-		if err := p.AwaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" || len(api.calls) != 2 {
+		if err := p.AwaitLaunch(t.Context(), claimA); err != nil || idOfInstance(p, claimA) != "i-1" ||
+			len(api.calls) != 2 {
 			t.Errorf("%v after %d calls", err, len(api.calls))
 		}
 		if err := p.AwaitLaunch(t.Context(), claimB); err != nil {

@@ -43,7 +43,10 @@ func TestTagsThatAreAdded(t *testing.T) {
 		}
 		claim := &v1.NodeClaim{}
 		claim.Name, claim.UID = "general-1", "uid-1"
-		r := &fleetRequest{Launch: ownership.NewLaunch("lab", []ownership.Claim{{Name: claim.Name, UID: claim.UID}}, func(types.UID) int { return 0 }), spec: s,
+		r := &fleetRequest{Launch: ownership.NewLaunch("lab", []ownership.Claim{{Name: claim.Name, UID: claim.UID}},
+			func(types.UID) int {
+				return 0
+			}), spec: s,
 			requests: []*Request{{claim: claim}}}
 		for _, spec := range append(r.tagSpecs("0f0e0d0c-0b0a-4908-8706-050403020100"),
 			(&template.Template{Name: "a", Tags: s.Tags}).Input().TagSpecifications...) {

@@ -102,7 +102,8 @@ func (s *Shapes) newBuild(info *ec2types.InstanceTypeInfo, class *awsv1.EC2NodeC
 	if err != nil {
 		return nil, "", fmt.Errorf("EC2NodeClass %s: %w", class.Name, err)
 	}
-	b = &build{hardware: hardware{info}, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet, arch: arch}
+	b = &build{hardware: hardware{info}, class: class, family: family.Of(class), settings: s.settings, kubelet: kubelet,
+		arch: arch}
 	if s.settings.Expressions {
 		b.expressions = s.expressions
 	}
