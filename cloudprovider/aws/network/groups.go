@@ -17,15 +17,7 @@ type SecurityGroup struct{ ID, Name, VPC string }
 
 // SecurityGroups lists the security groups that the class selects, by id. None is no error.
 func (f *Finder) SecurityGroups(ctx context.Context, class *awsv1.EC2NodeClass) ([]SecurityGroup, error) {
-	terms := class.SecurityGroupSelectorTermsIn(f.cluster)
-	key, err := keyOf(terms)
-	if err != nil {
-		return nil, err
-	}
-	found, err := f.groups.get(ctx, key, func(ctx context.Context) ([]SecurityGroup, error) {
-		return f.askGroups(ctx, terms)
-	})
-	return slices.Clone(found), err
+	return remembered(ctx, &f.groups, class.SecurityGroupSelectorTermsIn(f.cluster), f.askGroups)
 }
 
 func (f *Finder) askGroups(ctx context.Context, terms []awsv1.SecurityGroupSelectorTerm) ([]SecurityGroup, error) {

@@ -85,6 +85,17 @@ func none[T any](list []T) bool { return len(list) == 0 }
 // pageSize is how many things one answer may hold at most; EC2 allows this many for every call that is used here.
 const pageSize = 1000
 
+// remembered is what the terms select: the memory's answer, or that of who is asked.
+func remembered[T, Terms any](ctx context.Context, m *memory[[]T], terms Terms,
+	ask func(context.Context, Terms) ([]T, error)) ([]T, error) {
+	key, err := keyOf(terms)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.get(ctx, key, func(ctx context.Context) ([]T, error) { return ask(ctx, terms) })
+	return slices.Clone(found), err
+}
+
 // keyOf is what an answer to these terms is remembered under.
 func keyOf(terms any) (string, error) {
 	text, err := json.Marshal(terms)

@@ -68,14 +68,7 @@ func (f *Finder) CapacityReservations(ctx context.Context, class *awsv1.EC2NodeC
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	key, err := keyOf(terms)
-	if err != nil {
-		return nil, err
-	}
-	found, err := f.reservations.get(ctx, key, func(ctx context.Context) ([]Reservation, error) {
-		return f.askReservations(ctx, terms)
-	})
-	return slices.Clone(found), err
+	return remembered(ctx, &f.reservations, terms, f.askReservations)
 }
 
 // ReservationsByID lists those of the reservations that are active.

@@ -25,15 +25,7 @@ type Subnet struct {
 
 // Subnets lists the subnets that the class selects, by zone and id. None is no error.
 func (f *Finder) Subnets(ctx context.Context, class *awsv1.EC2NodeClass) ([]Subnet, error) {
-	terms := class.SubnetSelectorTermsIn(f.cluster)
-	key, err := keyOf(terms)
-	if err != nil {
-		return nil, err
-	}
-	found, err := f.subnets.get(ctx, key, func(ctx context.Context) ([]Subnet, error) {
-		return f.askSubnets(ctx, terms)
-	})
-	return slices.Clone(found), err
+	return remembered(ctx, &f.subnets, class.SubnetSelectorTermsIn(f.cluster), f.askSubnets)
 }
 
 // ForgetSubnet makes the next question for any class that uses the subnet go to EC2: it is full or gone.
