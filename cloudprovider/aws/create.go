@@ -50,7 +50,7 @@ func (p *Provider) create(ctx context.Context, claim *v1.NodeClaim) (*cloudprovi
 		there, q, err := p.findOrPrepare(ctx, claim)
 		switch {
 		case errors.Is(err, ownership.ErrMayBeHidden):
-			p.pause(ctx, ownership.ScanAgainAfter)
+			p.o.Wait(ctx, ownership.ScanAgainAfter)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -91,7 +91,7 @@ func (p *Provider) existing(ctx context.Context, claim *v1.NodeClaim) (*cloudpro
 	case cloudprovider.IsNotFound(err):
 		return nil, nil // it has ended before anybody learnt of it
 	case err == nil && there.Terminating:
-		p.register.LeaveClaim(a.ID, p.now())
+		p.register.LeaveClaim(a.ID, p.o.Now())
 		return nil, nil // it is about to: no good to the claim
 	}
 	return there, err

@@ -132,7 +132,7 @@ func reservationDrift(class *awsv1.EC2NodeClass, claim *v1.NodeClaim, i *ec2type
 
 // placementDrift tells whether the class now asks for another placement group than the one that the instance is in.
 func (p *Provider) placementDrift(ctx context.Context, class *awsv1.EC2NodeClass, i *ec2types.Instance) (bool, error) {
-	group, err := p.network.PlacementGroup(ctx, class)
+	group, err := p.o.Network.PlacementGroup(ctx, class)
 	if err != nil || i.Placement == nil {
 		return false, err
 	}

@@ -42,17 +42,17 @@ func (p *Provider) Delete(ctx context.Context, providerID string, owner cloudpro
 		_, err := p.terminator.Ask(ctx, p.instances.ShiftedZone(i), id)
 		switch {
 		case err == nil:
-			p.register.NoteEnding(id, p.now())
+			p.register.NoteEnding(id, p.o.Now())
 			return nil
 		case fault.IsNotFound(err) && try < endTries && ctx.Err() == nil:
-			p.pause(ctx, ownership.ScanAgainAfter) // it is so new that EC2 does not know it everywhere
+			p.o.Wait(ctx, ownership.ScanAgainAfter) // it is so new that EC2 does not know it everywhere
 			continue
 		}
 		zone, zoneID := "", ""
 		if i != nil && i.Placement != nil {
 			zone, zoneID = aws.ToString(i.Placement.AvailabilityZone), aws.ToString(i.Placement.AvailabilityZoneId)
 		}
-		p.metrics.NoteNotEnded(zone, zoneID)
+		p.o.Metrics.NoteNotEnded(zone, zoneID)
 		return err
 	}
 }
@@ -68,10 +68,10 @@ func (p *Provider) mayEnd(ctx context.Context, i *ec2types.Instance, unseen *own
 	case p.instances.IsForeign(i):
 		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "the cluster with identity " +
 			ownership.TagOf(i, ownership.IdentityTagKey)}
-	case ownership.TagOf(i, awsv1.ClusterTagPrefix+p.clusterName) != "owned" || !slices.ContainsFunc(i.Tags,
+	case ownership.TagOf(i, awsv1.ClusterTagPrefix+p.o.ClusterName) != "owned" || !slices.ContainsFunc(i.Tags,
 		func(t ec2types.Tag) bool { return aws.ToString(t.Key) == awsv1.NodePoolTagKey }):
 		return &cloudprovider.NotOwnedError{ProviderID: providerID, Want: owner, Cluster: "somebody who has not " +
-			"tagged it as a node of cluster " + p.clusterName}
+			"tagged it as a node of cluster " + p.o.ClusterName}
 	default:
 		var err error
 		if have, err = p.instances.OwnerOf(ctx, i); err != nil {

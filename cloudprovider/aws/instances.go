@@ -89,14 +89,14 @@ func (p *Provider) describeAssigned(ctx context.Context, a *ownership.Assignment
 	if err != nil || class == nil {
 		return out, err
 	}
-	cluster, err := p.cluster(ctx)
+	cluster, err := p.o.Cluster(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("finding out how nodes join the cluster: %w", err)
 	}
 	if out.Annotations, err = launch.HashAnnotations(class, cluster); err != nil {
 		return nil, err
 	}
-	if p.identity != "" && !out.Unproven {
+	if p.o.Identity != "" && !out.Unproven {
 		out.Annotations[ownership.IdentityTaggedAnnotationKey] = "true"
 	}
 	return out, nil

@@ -32,7 +32,7 @@ var _ nodeclass.Rehearser = (*Provider)(nil)
 // class need not be ready; what it has found so far is used. There are no calls if nothing that the class could use is
 // sold: that may be otherwise tomorrow, and says nothing about the class.
 func (p *Provider) Rehearse(ctx context.Context, class *awsv1.EC2NodeClass) ([]nodeclass.Call, error) {
-	if _, err := p.cluster(ctx); err != nil {
+	if _, err := p.o.Cluster(ctx); err != nil {
 		return nil, &nodeclass.PassingError{Cause: err}
 	}
 	claim, candidate, err := p.rehearsalClaim(ctx, class)
@@ -55,7 +55,7 @@ func (p *Provider) rehearsalClaim(ctx context.Context, class *awsv1.EC2NodeClass
 	if err != nil {
 		return nil, choose.Candidate{}, err
 	}
-	pools, err := poolsOf(ctx, p.liveClaims, class.Name)
+	pools, err := poolsOf(ctx, p.o.Claims, class.Name)
 	if err != nil {
 		return nil, choose.Candidate{}, err
 	}

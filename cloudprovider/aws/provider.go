@@ -76,18 +76,8 @@ type Options struct {
 
 // Provider is Amazon EC2.
 type Provider struct {
+	o           Options
 	classes     classReader
-	liveClaims  client.Reader
-	network     Network
-	cluster     func(context.Context) (family.Cluster, error)
-	clusterName string
-	// identity is Options.Identity.
-	identity string
-	now      func() time.Time
-	pause    func(ctx context.Context, d time.Duration)
-	metrics  *metrics.EC2
-	guard    *recovery.Guard
-
 	catalog     *offer.Catalog
 	templates   *template.Store
 	register    *ownership.Register
@@ -116,16 +106,11 @@ func New(o Options) (*Provider, error) {
 	if o.Wait == nil {
 		o.Wait = launch.Sleep
 	}
-	p := &Provider{
-		pause: o.Wait, classes: classReader{o.Classes}, liveClaims: o.Claims, network: o.Network,
-		cluster: o.Cluster, clusterName: o.ClusterName, identity: o.Identity, now: o.Now,
-		templates: template.NewStore(o.EC2, o.Now),
-		register:  ownership.NewRegister(), terminator: newTerminator(o.EC2, o.Metrics),
-		metrics: o.Metrics, guard: o.Guard,
-	}
+	p := &Provider{o: o, classes: classReader{o.Classes}, templates: template.NewStore(o.EC2, o.Now),
+		register: ownership.NewRegister(), terminator: newTerminator(o.EC2, o.Metrics)}
 	p.catalog = offer.New(offer.Options{EC2: o.EC2, Shapes: o.Shapes, Prices: o.Prices, Network: o.Network,
 		ReservedCapacity: o.ReservedCapacity, Shifted: o.Shifted, Now: o.Now})
-	p.metrics.SkipMissingClasses(p.classes.has)
+	o.Metrics.SkipMissingClasses(p.classes.has)
 	p.instances = ownership.NewInstances(p.register, ownership.Options{EC2: o.EC2, Claims: o.Claims,
 		ClusterName: o.ClusterName,
 		Identity:    o.Identity, Shifted: o.Shifted, Metrics: o.Metrics, Guard: o.Guard, Now: o.Now})

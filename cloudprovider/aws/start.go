@@ -20,7 +20,7 @@ func (p *Provider) NeedLeaderElection() bool { return true }
 // context ends.
 func (p *Provider) Start(ctx context.Context) error {
 	p.instances.SetLifetime(ctx)
-	p.guard.Keep(ctx, "taking over and removing launch templates", nil, p.cleanPeriodically)
+	p.o.Guard.Keep(ctx, "taking over and removing launch templates", nil, p.cleanPeriodically)
 	return nil
 }
 
@@ -45,7 +45,7 @@ func (p *Provider) cleanPeriodically(ctx context.Context) {
 
 // DeleteUnusedTemplates deletes the cluster's launch templates that have not been used for a while.
 func (p *Provider) DeleteUnusedTemplates(ctx context.Context) error {
-	return p.templates.DeleteUnused(ctx, p.clusterName)
+	return p.templates.DeleteUnused(ctx, p.o.ClusterName)
 }
 
 // Lead notes that this process launches instances from now on. Start does it, too.

@@ -57,7 +57,7 @@ func (c *instanceConverter) toInstance(ctx context.Context, i *ec2types.Instance
 		Type:        string(i.InstanceType),
 		ImageID:     aws.ToString(i.ImageId),
 		Terminating: i.State != nil && i.State.Name == ec2types.InstanceStateNameShuttingDown,
-		Unproven:    c.provider.identity != "" && ownership.TagOf(i, ownership.IdentityTagKey) == "",
+		Unproven:    c.provider.o.Identity != "" && ownership.TagOf(i, ownership.IdentityTagKey) == "",
 	}
 	if i.LaunchTime != nil {
 		out.CreatedAt = *i.LaunchTime
