@@ -14,12 +14,13 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/cloud"
+	"github.com/tenon-sh/tenon/internal/ingest/daemons"
+	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
 	"github.com/tenon-sh/tenon/internal/ingest/drift"
 	"github.com/tenon-sh/tenon/internal/ingest/evictions"
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
@@ -54,6 +55,8 @@ type Book struct {
 	instancesGone cloud.Gone
 	drift         drift.States
 	driftWake     chan struct{} // wakes KeepDrift
+	daemons       daemons.Daemons
+	spreads       *defaultspread.Spread // nil without default constraints
 	market        offerings.Market
 	launches      offerings.Launches
 	storage       volumes.Storage
@@ -61,9 +64,7 @@ type Book struct {
 	attachments   volumes.Attachments
 	attachLimits  volumes.AttachLimits
 
-	spreadDefaults *defaultSpread // nil without default constraints
-	daemonBytes    int
-	collectAt      collectThreshold // how much may be remembered before what is unused is dropped
+	collectAt collectThreshold // how much may be remembered before what is unused is dropped
 
 	pods               *orderedMap[*cluster.Pod] // by UID
 	protectionEnds     protectionEnds
@@ -78,10 +79,6 @@ type Book struct {
 	nodes              map[string]*nodeEntry
 	claims             map[string]*claimEntry
 	pools              map[string]*poolEntry
-	daemons            map[string]*cluster.Daemon
-	daemonSets         map[string]*appsv1.DaemonSet // by UID
-	daemonPods         map[string]daemonPod         // the newest pod of each DaemonSet, by the DaemonSet's key
-	podDefaults        podDefaults
 	owners             *sharedMap[cluster.Owner]
 	nodeClasses        map[cluster.ClassRef]cluster.NodeClassState
 
@@ -107,6 +104,7 @@ type Book struct {
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
+		daemons:  daemons.New(),
 		commands: inflight.New(), evictions: evictions.New(now()), quarantined: quarantine.New(),
 		others:     cloud.NewOthers(),
 		orphanEnds: make(cloud.OrphanEnds), instancesGone: make(cloud.Gone), drift: drift.New(),
@@ -121,10 +119,8 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		pods:        newOrderedMap[*cluster.Pod](),
 		namespaces:  newSharedMap[cluster.Labels](),
 		nodes:       make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
-		pools:   make(map[string]*poolEntry),
-		daemons: make(map[string]*cluster.Daemon), daemonSets: make(map[string]*appsv1.DaemonSet),
-		daemonPods:  make(map[string]daemonPod),
-		podDefaults: newPodDefaults(), owners: newSharedMap[cluster.Owner](),
+		pools:       make(map[string]*poolEntry),
+		owners:      newSharedMap[cluster.Owner](),
 		nodeClasses: make(map[cluster.ClassRef]cluster.NodeClassState),
 		nominees:    make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
 		healthConditions: make(map[string]bool),

@@ -51,13 +51,7 @@ func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
 	if len(changed) == 0 {
 		return
 	}
-	for uid, d := range b.daemons {
-		if c := changed[d.Class]; c != nil {
-			next := *d
-			next.Class = c
-			b.daemons[uid] = &next
-		}
-	}
+	b.daemons.Reclass(changed)
 	for _, old := range b.pods.all() {
 		c := changed[old.Class]
 		if c == nil {
@@ -103,7 +97,7 @@ func (b *Book) dimensionsInUse() [resource.Size]bool {
 	for _, p := range b.pods.all() {
 		markUsed(&used, &p.Class.Requests)
 	}
-	for _, d := range b.daemons {
+	for d := range b.daemons.Each {
 		markUsed(&used, &d.Class.Requests)
 	}
 	return used

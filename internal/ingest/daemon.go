@@ -1,18 +1,16 @@
 package ingest
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
@@ -20,38 +18,23 @@ import (
 // in an annotation (appsv1.DeprecatedTemplateGeneration).
 const generationLabel = "pod-template-generation"
 
-// daemonPod is what is known of a DaemonSet's newest pod. It stays known when the pod is gone: the next one will ask
-// for the same.
-type daemonPod struct {
-	uid        string
-	created    time.Time
-	generation string
-	requests   []podspec.Request
-}
-
 // SetDaemon takes in a DaemonSet: what it will put on every node that it matches.
 func (b *Book) SetDaemon(ds *appsv1.DaemonSet) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if old := b.daemonSets[string(ds.UID)]; old == nil || old.Generation != ds.Generation {
+	if b.daemons.Set(ds) {
 		b.tries.AllowFor(ds.Name, b.now())
 	}
-	b.daemonSets[string(ds.UID)] = ds
 	b.refreshDaemon(ds)
 }
 
 // daemonsNow lists the DaemonSets that count, the highest priority first: one whose pods can run nowhere, or that asks
 // for more than is read, would only take room from others. What is left out is told. The lock is held.
 func (b *Book) daemonsNow() []*cluster.Daemon {
-	out := slices.SortedFunc(maps.Values(b.daemons), cluster.CompareDaemons)
-	return slices.DeleteFunc(out, func(d *cluster.Daemon) bool {
-		over := ""
-		if ds := b.daemonSets[d.UID]; ds != nil {
-			over = decode.TooLongPart(&ds.ObjectMeta)
-		}
+	return slices.DeleteFunc(b.daemons.InOrder(), func(d *cluster.Daemon) bool {
 		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
 		tooMany, missing := b.specs.Obstacles(d.Class.Key)
-		switch {
+		switch over := b.daemons.TooLong(d.UID); {
 		case over != "":
 			note.Reason, note.Message = tooLong, over
 		case len(tooMany) > 0:
@@ -72,84 +55,101 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 func (b *Book) DeleteDaemon(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ds := b.daemonSets[string(uid)]; ds != nil {
-		delete(b.daemonPods, cluster.OwnerKey(ds.Namespace, string(uid)))
+	if ds := b.daemons.Delete(string(uid)); ds != nil {
 		b.tries.AllowFor(ds.Name, b.now())
 	}
-	delete(b.daemons, string(uid))
-	delete(b.daemonSets, string(uid))
 	b.forgetNote("DaemonSet", string(uid))
 	b.noteAndWake(changesRoom)
 }
 
 // refreshDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What
-// it asks for is what the newest pod of the same template asks for, because webhooks and autoscalers may have changed
-// that; without such a pod it is what the API server will make of the template. The lock is held.
+// it asks for is what the newest pod of the same template asks for; without such a pod it is what the API server will
+// make of the template. The lock is held.
 func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
-	uid := string(ds.UID)
-	spec := b.podDefaults.apply(ds.Namespace, &ds.Spec.Template.Spec)
-	meta := metav1.ObjectMeta{Namespace: ds.Namespace, Labels: ds.Spec.Template.Labels}
-	shape := b.specs.Of(&meta, spec, &corev1.PodStatus{})
-	if seen, ok := b.daemonPods[cluster.OwnerKey(ds.Namespace, uid)]; ok && seen.of(ds) {
-		shape = shape.WithRequests(seen.requests)
+	meta, spec := b.daemons.Template(ds)
+	shape := b.specs.Of(meta, spec, &corev1.PodStatus{})
+	if requests, known := b.daemons.Requests(ds); known {
+		shape = shape.WithRequests(requests)
 	}
-	d := &cluster.Daemon{UID: uid, Namespace: ds.Namespace, Name: ds.Name, Class: b.specs.Class(shape),
-		Labels: cluster.LabelsOf(ds.Spec.Template.Labels)}
-	if old := b.daemons[uid]; old != nil && old.Class == d.Class && old.Name == d.Name && slices.Equal(old.Labels,
-		d.Labels) {
-		return
+	if b.daemons.Put(ds, b.specs.Class(shape)) {
+		b.noteAndWake(changesRoom)
 	}
-	b.daemons[uid] = d
-	b.noteAndWake(changesRoom)
 }
 
-// of reports whether the pod was made from the DaemonSet's present template, as far as that is known.
-func (p *daemonPod) of(ds *appsv1.DaemonSet) bool {
-	now := ds.Annotations[appsv1.DeprecatedTemplateGeneration]
-	return now == "" || p.generation == "" || p.generation == now
-}
-
-// learnDaemon takes in what a pod of a DaemonSet asks for, if there is no newer pod. The watch of pods may be ahead of
-// that of DaemonSets, so the set need not be known; what no set turns out to have made is swept. The lock is held.
-func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
-	have, known := b.daemonPods[p.Owner]
-	if known && have.uid != p.UID && !newer(p, &have) {
-		return
-	}
-	requests := b.specs.Of(&pod.ObjectMeta, &pod.Spec, &pod.Status).Requests
-	seen := daemonPod{uid: p.UID, created: p.Created, generation: pod.Labels[generationLabel], requests: requests}
-	b.daemonPods[p.Owner] = seen
-	b.daemonBytes += daemonPodCost(p.Owner, &seen) - daemonPodCost(p.Owner, &have)
-	if ds := b.daemonSets[strings.TrimPrefix(p.Owner, p.Namespace+"/")]; ds != nil && ds.Namespace == p.Namespace {
+// refreshDaemons works out anew what the next pod of some DaemonSets will be like. The lock is held.
+func (b *Book) refreshDaemons(which func(*appsv1.DaemonSet) bool) {
+	for _, ds := range b.daemons.Sets(which) {
 		b.refreshDaemon(ds)
 	}
 }
 
-// daemonPodCost is nothing for a pod that is not known.
-func daemonPodCost(key string, p *daemonPod) int {
-	if p.uid == "" {
-		return 0
-	}
-	return podspec.EntryCost + len(key) + len(p.uid) + len(p.generation) + podspec.ValueCost*len(p.requests)
-}
-
-// dropDaemonPods forgets pods of DaemonSets that are not there. The lock is held.
-func (b *Book) dropDaemonPods() {
-	made := make(map[string]bool, len(b.daemonSets))
-	for uid, ds := range b.daemonSets {
-		made[cluster.OwnerKey(ds.Namespace, uid)] = true
-	}
-	maps.DeleteFunc(b.daemonPods, func(owner string, _ daemonPod) bool { return !made[owner] })
-	b.daemonBytes = 0
-	for key, p := range b.daemonPods {
-		b.daemonBytes += daemonPodCost(key, &p)
+// learnDaemon takes in what a pod of a DaemonSet asks for. The lock is held.
+func (b *Book) learnDaemon(p *cluster.Pod, pod *corev1.Pod) {
+	if ds := b.daemons.Learn(p, pod.Labels[generationLabel], func() []podspec.Request {
+		return b.specs.Of(&pod.ObjectMeta, &pod.Spec, &pod.Status).Requests
+	}); ds != nil {
+		b.refreshDaemon(ds)
 	}
 }
 
-// newer reports whether the pod was made after the other one. Timestamps have seconds, so the UID breaks ties.
-func newer(p *cluster.Pod, than *daemonPod) bool {
-	if c := p.Created.Compare(than.created); c != 0 {
-		return c > 0
+// SetLimitRange takes in a LimitRange, whose defaults the pods of its namespace get.
+func (b *Book) SetLimitRange(l *corev1.LimitRange) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.SetLimitRange(l)
+	b.tellTooLong("LimitRange", l,
+		"its defaults are not counted for the pods of DaemonSets; give defaults for fewer resources")
+	b.refreshDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == l.Namespace })
+}
+
+// DeleteLimitRange takes in that a LimitRange is gone.
+func (b *Book) DeleteLimitRange(namespace, name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.DeleteLimitRange(namespace, name)
+	b.forgetNote("LimitRange", namespace+"/"+name)
+	b.refreshDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == namespace })
+}
+
+// SetRuntimeClass takes in a RuntimeClass: what its pods take besides, and where they may run.
+func (b *Book) SetRuntimeClass(c *nodev1.RuntimeClass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.SetRuntimeClass(c)
+	b.refreshDaemons(runsAs(c.Name))
+}
+
+// DeleteRuntimeClass takes in that a RuntimeClass is gone.
+func (b *Book) DeleteRuntimeClass(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.DeleteRuntimeClass(name)
+	b.refreshDaemons(runsAs(name))
+}
+
+// SetPriorityClass takes in a PriorityClass.
+func (b *Book) SetPriorityClass(c *schedulingv1.PriorityClass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.SetPriorityClass(c)
+	b.refreshDaemons(usesPriorityClass)
+}
+
+// DeletePriorityClass takes in that a PriorityClass is gone.
+func (b *Book) DeletePriorityClass(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.daemons.DeletePriorityClass(name)
+	b.refreshDaemons(usesPriorityClass)
+}
+
+// usesPriorityClass chooses the DaemonSets whose priority depends on PriorityClasses.
+func usesPriorityClass(ds *appsv1.DaemonSet) bool { return ds.Spec.Template.Spec.Priority == nil }
+
+// runsAs chooses the DaemonSets whose pods name the RuntimeClass.
+func runsAs(class string) func(*appsv1.DaemonSet) bool {
+	return func(ds *appsv1.DaemonSet) bool {
+		name := ds.Spec.Template.Spec.RuntimeClassName
+		return name != nil && *name == class
 	}
-	return p.UID > than.uid
 }

@@ -201,11 +201,11 @@ func TestDaemonIsCountedAsItsNewestPod(t *testing.T) {
 	wantRequests(t, daemonOf(t, b), 600, 0)
 
 	b.DeleteDaemon(ds.UID)
-	if n := len(b.daemonPods); n != 1 { // the stranger's
+	if n, _ := b.daemons.Remembered(); n != 1 { // the stranger's
 		t.Errorf("%d pods of DaemonSets are remembered, want one", n)
 	}
 	b.dropUnused()
-	if n := len(b.daemonPods); n != 0 {
+	if n, _ := b.daemons.Remembered(); n != 0 {
 		t.Errorf("%d pods of no DaemonSet are remembered", n)
 	}
 }

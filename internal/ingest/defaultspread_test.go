@@ -243,7 +243,7 @@ func TestServicesAndControllersReachPods(t *testing.T) {
 	}
 	b.DeleteService("default", "web")
 	b.DeleteService("default", "db")
-	if d := b.spreadDefaults; len(d.pods)+len(d.inNamespace)+len(d.podsOf)+len(d.services) != 0 {
+	if d := b.spreads; d.Entries() != 0 {
 		t.Errorf("of what is gone is kept: %+v", d)
 	}
 }
@@ -333,7 +333,7 @@ func TestWithoutDefaultsNothingIsKept(t *testing.T) {
 		b.SetController(replicaSet("rs", labelled("app", "web")))
 		b.DeleteController(replicaSet("rs", labelled("app", "web")))
 	})
-	if got != "" || b.ExtraKinds() != nil || b.spreadDefaults != nil || tiesText(b, "a") != "" {
+	if got != "" || b.ExtraKinds() != nil || b.spreads != nil || tiesText(b, "a") != "" {
 		t.Errorf("moved %q, watched %v, %q", got, b.ExtraKinds(), tiesText(b, "a"))
 	}
 }

@@ -28,9 +28,15 @@ func (b *Book) collectGarbage() {
 // isFull reports whether as many bytes are remembered that what is unused should be dropped. The lock is held.
 func (b *Book) isFull() bool { return b.bytesKept() > max(b.collectAt.bytes, collectFromBytes) }
 
-func (b *Book) entriesKept() int { return b.specs.Entries().Sum() + len(b.daemonPods) }
+func (b *Book) entriesKept() int {
+	pods, _ := b.daemons.Remembered()
+	return b.specs.Entries().Sum() + pods
+}
 
-func (b *Book) bytesKept() int { return b.specs.Bytes() + b.daemonBytes }
+func (b *Book) bytesKept() int {
+	_, bytes := b.daemons.Remembered()
+	return b.specs.Bytes() + bytes
+}
 
 // dropUnused forgets pod keys, classes, rules and labels that no pod and no daemon has, and pods of DaemonSets that are
 // not there. The lock is held.
@@ -43,13 +49,15 @@ func (b *Book) dropUnused() {
 			u.Labels[&p.Labels[0]] = true
 		}
 	}
-	for _, d := range b.daemons {
+	for d := range b.daemons.Each {
 		u.Classes[d.Class] = true
 	}
 	for base := range b.mounts.Bases {
 		u.Specs[base] = true
 	}
-	b.spreadDefaults.markUsed(u.Specs)
+	for base := range b.spreads.Bases {
+		u.Specs[base] = true
+	}
 	b.specs.Forget(u)
-	b.dropDaemonPods()
+	b.daemons.DropPods()
 }

@@ -74,7 +74,7 @@ func (b *Book) removePod(uid string) {
 	b.tries.ForgetMessage(old.UID)
 	b.forgetNote("Pod", old.UID)
 	b.forgetNote("PodCost", old.UID)
-	b.spreadDefaults.forget(old.UID)
+	b.spreads.Forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settleWrites(command.KindPod, old.UID)
 	b.noteAndWake(podChange(old, nil))

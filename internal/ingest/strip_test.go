@@ -21,6 +21,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
 )
 
 // filler writes a text into every string of an object, however deep.
@@ -95,7 +96,7 @@ func atLeast1MiB(t *testing.T, kind client.Object) client.Object {
 // itself.
 func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	byAdministrators := map[string]bool{"NodePool": true, "NodeClaim": true, "*v1.Node": true}
-	b := Book{spreadDefaults: &defaultSpread{}}
+	b := Book{spreads: &defaultspread.Spread{}}
 	for _, kind := range append(watched(), b.ExtraKinds()...) {
 		if byAdministrators[kindOf(kind)] {
 			continue
@@ -128,7 +129,7 @@ func (o *oneLong) next() string {
 // An object with one very long text, whichever it is, leaves no more than one with many. Texts of which the API server
 // allows only short or certain ones are put right first.
 func TestLittleIsKeptOfEachLongText(t *testing.T) {
-	b := Book{spreadDefaults: &defaultSpread{}}
+	b := Book{spreads: &defaultspread.Spread{}}
 	kinds := []client.Object{&corev1.Pod{}}
 	for _, kind := range append(watched(), b.ExtraKinds()...) {
 		if inNamespace(kind) {

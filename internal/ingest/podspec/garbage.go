@@ -59,18 +59,18 @@ func (s *Specs) Limits(spec *corev1.PodSpec) *resource.Vector {
 
 // What an entry costs beside its text: about as much as its values take in memory.
 const (
-	EntryCost = 300
-	ValueCost = 64
+	entryCost = 300
+	valueCost = 64
 )
 
 func labelsCost(key string, labels cluster.Labels) int {
-	return EntryCost + len(key) + ValueCost*len(labels)
+	return entryCost + len(key) + valueCost*len(labels)
 }
 
 func ruleCost(r *cluster.Rule) int {
-	cost := EntryCost + 2*len(r.Key)
+	cost := entryCost + 2*len(r.Key)
 	if len(r.Selectors) == 1 { // several are shared by the rules of a pod
-		cost += ValueCost * (r.Selectors[0].Labels.Size() + r.Selectors[0].NamespaceLabels.Size())
+		cost += valueCost * (r.Selectors[0].Labels.Size() + r.Selectors[0].NamespaceLabels.Size())
 	}
 	return cost
 }
@@ -85,7 +85,7 @@ func specCost(r *Spec) int {
 	for i := range r.preferences {
 		n += r.preferences[i].Term.Size()
 	}
-	cost := EntryCost + ValueCost*n
+	cost := entryCost + valueCost*n
 	for _, text := range r.Unsupported {
 		cost += len(text)
 	}
@@ -107,7 +107,7 @@ func (s *Specs) countBytes() int {
 	for key, labels := range s.labelSets {
 		sum += labelsCost(key, labels)
 	}
-	return sum + EntryCost*(len(s.classes)+len(s.limits))
+	return sum + entryCost*(len(s.classes)+len(s.limits))
 }
 
 // Used is what of all that is remembered still is in use.

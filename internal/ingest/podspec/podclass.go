@@ -119,7 +119,7 @@ func (s *Specs) Class(r *Spec) *cluster.PodClass {
 	}
 	r.class = s.makeClass(key, r)
 	s.classes[key] = r
-	s.keptBytes += EntryCost
+	s.keptBytes += entryCost
 	return r.class
 }
 

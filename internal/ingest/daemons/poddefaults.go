@@ -1,13 +1,11 @@
-package ingest
+package daemons
 
 import (
 	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
@@ -30,83 +28,6 @@ func newPodDefaults() podDefaults {
 		limitRanges:    make(map[string]map[string]*corev1.LimitRange),
 		runtimeClasses: make(map[string]*nodev1.RuntimeClass),
 		priorities:     make(map[string]priorityClass),
-	}
-}
-
-// SetLimitRange takes in a LimitRange, whose defaults the pods of its namespace get.
-func (b *Book) SetLimitRange(l *corev1.LimitRange) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.podDefaults.limitRanges[l.Namespace] == nil {
-		b.podDefaults.limitRanges[l.Namespace] = make(map[string]*corev1.LimitRange)
-	}
-	b.podDefaults.limitRanges[l.Namespace][l.Name] = l
-	b.tellTooLong("LimitRange", l,
-		"its defaults are not counted for the pods of DaemonSets; give defaults for fewer resources")
-	b.refreshDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == l.Namespace })
-}
-
-// DeleteLimitRange takes in that a LimitRange is gone.
-func (b *Book) DeleteLimitRange(namespace, name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if delete(b.podDefaults.limitRanges[namespace], name); len(b.podDefaults.limitRanges[namespace]) == 0 {
-		delete(b.podDefaults.limitRanges, namespace)
-	}
-	b.forgetNote("LimitRange", namespace+"/"+name)
-	b.refreshDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == namespace })
-}
-
-// SetRuntimeClass takes in a RuntimeClass: what its pods take besides, and where they may run.
-func (b *Book) SetRuntimeClass(c *nodev1.RuntimeClass) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.podDefaults.runtimeClasses[c.Name] = c
-	b.refreshDaemons(runsAs(c.Name))
-}
-
-// DeleteRuntimeClass takes in that a RuntimeClass is gone.
-func (b *Book) DeleteRuntimeClass(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.podDefaults.runtimeClasses, name)
-	b.refreshDaemons(runsAs(name))
-}
-
-// SetPriorityClass takes in a PriorityClass. kube-scheduler lets pods of higher priority in first, and preempts others
-// for them.
-func (b *Book) SetPriorityClass(c *schedulingv1.PriorityClass) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.podDefaults.priorities[c.Name] = priorityClass{c.Value, c.GlobalDefault}
-	b.refreshDaemons(usesPriorityClass)
-}
-
-// DeletePriorityClass takes in that a PriorityClass is gone.
-func (b *Book) DeletePriorityClass(name string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.podDefaults.priorities, name)
-	b.refreshDaemons(usesPriorityClass)
-}
-
-// usesPriorityClass chooses the DaemonSets whose priority depends on PriorityClasses.
-func usesPriorityClass(ds *appsv1.DaemonSet) bool { return ds.Spec.Template.Spec.Priority == nil }
-
-// runsAs chooses the DaemonSets whose pods name the RuntimeClass.
-func runsAs(class string) func(*appsv1.DaemonSet) bool {
-	return func(ds *appsv1.DaemonSet) bool {
-		name := ds.Spec.Template.Spec.RuntimeClassName
-		return name != nil && *name == class
-	}
-}
-
-// refreshDaemons works out anew what the next pod of some DaemonSets will be like. The lock is held.
-func (b *Book) refreshDaemons(which func(*appsv1.DaemonSet) bool) {
-	for _, ds := range valuesByKey(b.daemonSets) {
-		if which(ds) {
-			b.refreshDaemon(ds)
-		}
 	}
 }
 
