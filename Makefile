@@ -49,7 +49,7 @@ test-aws: ## judge the AWS provider by the conformance suite: on a simulator, an
 
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/disrupt/... ./internal/ingest ./internal/lifecycle ./internal/loop ./internal/observe ./internal/pack ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/schedule ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
+	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/disrupt/... ./internal/ingest/... ./internal/lifecycle ./internal/loop ./internal/observe/... ./internal/pack/... ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/schedule/... ./internal/nominate ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
 
 .PHONY: soak
 soak: ## play seeds of the simulation until it is told to stop, and keep count (FROM=1 for the first seed, TALLY=file for the count)
@@ -57,7 +57,7 @@ soak: ## play seeds of the simulation until it is told to stop, and keep count (
 
 # The fuzz targets, each with the number of inputs that a short run tries. Together they take about two minutes on two cores.
 FUZZ := internal/fuzz:FuzzCluster:4000 internal/ingest:FuzzPool:4000 internal/ingest:FuzzClaim:4000 internal/ingest:FuzzAnnotations:4000 \
-  internal/ingest:FuzzGrace:10000 internal/ingest:FuzzWindow:400 internal/ingest:FuzzConversion:800 internal/replay:FuzzRead:2000 \
+  internal/ingest:FuzzGrace:10000 internal/ingest/pools:FuzzWindow:400 internal/ingest:FuzzConversion:800 internal/replay:FuzzRead:2000 \
   api/roundtrip:FuzzThereAndBack:2000 cloudprovider/aws/interrupt:FuzzMessage:20000 cloudprovider/aws/family:FuzzUserData:10000
 
 .PHONY: fuzz

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/ingest"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
 
 // How it is decided whether a spot node may be replaced by a cheaper one.
@@ -62,10 +62,10 @@ func (d *disruptionOptions) register(f *pflag.FlagSet) {
 // validate names the flag and the fix for what makes no sense.
 func (d *disruptionOptions) validate() error {
 	var err error
-	if d.minShare, err = ingest.ReadShare(d.minSaving); err != nil {
+	if d.minShare, err = pools.ReadShare(d.minSaving); err != nil {
 		return fmt.Errorf("--consolidation-min-saving: %q can't be read; %w", d.minSaving, err)
 	}
-	if d.riskShare, err = ingest.ReadShare(d.spotRisk); err != nil {
+	if d.riskShare, err = pools.ReadShare(d.spotRisk); err != nil {
 		return fmt.Errorf("--spot-risk: %q can't be read; %w", d.spotRisk, err)
 	}
 	if !(d.minSavingPerPod >= 0) || math.IsInf(d.minSavingPerPod, 0) {

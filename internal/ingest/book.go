@@ -26,6 +26,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 	"github.com/tenon-sh/tenon/internal/ingest/quarantine"
 	"github.com/tenon-sh/tenon/internal/ingest/tries"
 	"github.com/tenon-sh/tenon/internal/ingest/volumes"
@@ -34,101 +35,140 @@ import (
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
-// Book is what is known of the world. It is safe for concurrent use.
+// Book is what is known of the world. It is safe for concurrent use: each of its exported methods holds the lock, and
+// hands what it takes in to the owners that it is made of, which know neither the lock nor each other.
 type Book struct {
-	mu             sync.Mutex
-	rev            uint64
-	revs           struct{ demand, supply, room, disruption uint64 } // the rev of the last change of each kind
-	changed        chan struct{}
-	now            func() time.Time
-	labels         validate.Labels
-	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
+	mu sync.Mutex
+	revisions
+	wakes
+	now    func() time.Time
+	labels validate.Labels
+	notes  notes
 
-	specs         podspec.Specs
-	commands      inflight.Commands
-	evictions     evictions.Count
-	quarantined   quarantine.List
+	specs     podspec.Specs
+	collectAt collectThreshold      // how much may be remembered before what is unused is dropped
+	spreads   *defaultspread.Spread // nil without default constraints
+	daemons   daemons.Daemons
+	podState
+	volumeState
+	references
+
+	machineState
+	poolState
+	market   offerings.Market
+	launches offerings.Launches
+
+	commands    inflight.Commands
+	evictions   evictions.Count
+	quarantined quarantine.List
+	tryState
+	drift drift.States
+	cloudState
+	activity
+	observers
+}
+
+// wakes wake those who ask the cloud.
+type wakes struct{ catalogWake, inventoryWake, driftWake chan struct{} }
+
+// podState is what is known of pods.
+type podState struct {
+	pods               *orderedMap[*cluster.Pod] // by UID
+	protectionEnds     protectionEnds
+	protectionEndsKept int                           // how many were left when they were last looked through
+	nominees           map[string]map[string]nominee // by node and pod UID
+	podEvents          map[string]time.Time          // by node
+	lastBound          time.Time                     // when a pod that we knew was bound last
+}
+
+// volumeState is what is known of volumes.
+type volumeState struct {
+	storage      volumes.Storage
+	mounts       volumes.Mounts
+	attachments  volumes.Attachments
+	attachLimits volumes.AttachLimits
+}
+
+// references are objects that pods are told apart by.
+type references struct {
+	pdbs       map[string]*cluster.PDB // by namespace/name
+	pdbList    []*cluster.PDB
+	owners     *sharedMap[cluster.Owner]
+	namespaces *sharedMap[cluster.Labels]
+}
+
+// machineState is what is known of nodes and claims.
+type machineState struct {
+	nodes            map[string]*nodeEntry
+	claims           map[string]*claimEntry
+	nodeBy, claimBy  map[string]string // nodes and claims by provider id
+	healthConditions map[string]bool   // the conditions of nodes that matter
+	// when a claim vanished that was not being deleted, or when we began to look
+	claimLost time.Time
+}
+
+// poolState is what is known of pools and their NodeClasses.
+type poolState struct {
+	pools          map[string]*pools.Entry
+	nodeClasses    map[cluster.ClassRef]cluster.NodeClassState
+	nodeClassKinds map[cluster.ClassRef]bool // kinds of NodeClass that the provider knows, without a name
+}
+
+// cloudState is what the cloud runs, and what people say about the cluster.
+type cloudState struct {
 	inventory     cloud.Inventory
 	others        cloud.Others
 	orphanEnds    cloud.OrphanEnds
 	orphanMemory  cloud.OrphanMemory // whether the pools can be relied on to remember held orphans
 	instancesGone cloud.Gone
-	drift         drift.States
-	driftWake     chan struct{} // wakes KeepDrift
-	daemons       daemons.Daemons
-	spreads       *defaultspread.Spread // nil without default constraints
-	market        offerings.Market
-	launches      offerings.Launches
-	storage       volumes.Storage
-	mounts        volumes.Mounts
-	attachments   volumes.Attachments
-	attachLimits  volumes.AttachLimits
+	identity      string    // the UID of kube-system
+	endOrphans    time.Time // what it says about orphans
+}
 
-	collectAt collectThreshold // how much may be remembered before what is unused is dropped
+// tryState is which nodes were made in vain.
+type tryState struct {
+	tries tries.Tracker
+	slots tries.Slots
+}
 
-	pods               *orderedMap[*cluster.Pod] // by UID
-	protectionEnds     protectionEnds
-	protectionEndsKept int                           // how many were left when they were last looked through
-	nominees           map[string]map[string]nominee // by node and pod UID
-	notes              map[string]cluster.Note       // by kind and UID
-	healthConditions   map[string]bool               // the conditions of nodes that matter
-	nodeBy             map[string]string             // nodes and claims by provider id
-	claimBy            map[string]string
-	pdbs               map[string]*cluster.PDB // by namespace/name
-	pdbList            []*cluster.PDB
-	nodes              map[string]*nodeEntry
-	claims             map[string]*claimEntry
-	pools              map[string]*poolEntry
-	owners             *sharedMap[cluster.Owner]
-	nodeClasses        map[cluster.ClassRef]cluster.NodeClassState
-
-	namespaces *sharedMap[cluster.Labels]
-	identity   string    // the UID of kube-system
-	endOrphans time.Time // what it says about orphans
-
-	catalogWake   chan struct{}        // wakes KeepCatalogs
-	podEvents     map[string]time.Time // by node
-	inventoryWake chan struct{}        // wakes KeepInventory
-	// when a claim vanished that was not being deleted, or when we began to look
-	claimLost         time.Time
-	tries             tries.Tracker
-	slots             tries.Slots
+// activity is what kube-scheduler and the planner did last.
+type activity struct {
 	lastPlanned       time.Time
-	lastBound         time.Time // when a pod that we knew was bound last
 	schedulerActivity cluster.SchedulerActivity
-	tellBreakdown     func(plan.PlannerFailure) // nil if nobody is to be told
-	onRead            func(*corev1.Pod)         // told of each pod before it is read; nil but in tests
-	podsLoaded        signal                    // the pods that were there at the start are known
+}
+
+// observers are told what happens while the world is taken in.
+type observers struct {
+	tellBreakdown func(plan.PlannerFailure) // nil if nobody is to be told
+	onRead        func(*corev1.Pod)         // told of each pod before it is read; nil but in tests
+	podsLoaded    signal                    // the pods that were there at the start are known
 }
 
 // New returns an empty book. now is the clock; labels and kinds are what the provider adds to the contract.
 func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef) *Book {
 	b := &Book{
-		daemons:  daemons.New(),
-		commands: inflight.New(), evictions: evictions.New(now()), quarantined: quarantine.New(),
-		others:     cloud.NewOthers(),
-		orphanEnds: make(cloud.OrphanEnds), instancesGone: make(cloud.Gone), drift: drift.New(),
-		driftWake: make(chan struct{}, 1),
-		launches:  offerings.NewLaunches(),
-		storage:   volumes.NewStorage(), mounts: volumes.NewMounts(), attachments: volumes.NewAttachments(),
-		attachLimits: volumes.NewAttachLimits(),
-		specs:        podspec.New(),
-		now:          now, labels: labels, nodeClassKinds: make(map[cluster.ClassRef]bool),
-		changed: make(chan struct{}, 1), podsLoaded: signal{done: make(chan struct{})},
-		catalogWake: make(chan struct{}, 1),
-		pods:        newOrderedMap[*cluster.Pod](),
-		namespaces:  newSharedMap[cluster.Labels](),
-		nodes:       make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
-		pools:       make(map[string]*poolEntry),
-		owners:      newSharedMap[cluster.Owner](),
-		nodeClasses: make(map[cluster.ClassRef]cluster.NodeClassState),
-		nominees:    make(map[string]map[string]nominee), notes: make(map[string]cluster.Note),
-		healthConditions: make(map[string]bool),
-		nodeBy:           make(map[string]string), claimBy: make(map[string]string),
-		pdbs:          make(map[string]*cluster.PDB),
-		inventoryWake: make(chan struct{}, 1),
-		podEvents:     make(map[string]time.Time),
-		tries:         tries.New(now()), slots: tries.NewSlots(), claimLost: now(),
+		now: now, labels: labels, notes: make(notes), specs: podspec.New(), daemons: daemons.New(),
+		launches: offerings.NewLaunches(), commands: inflight.New(), evictions: evictions.New(now()),
+		quarantined: quarantine.New(), tryState: tryState{tries: tries.New(now()), slots: tries.NewSlots()},
+		drift:     drift.New(),
+		revisions: revisions{changed: make(chan struct{}, 1)},
+		wakes: wakes{catalogWake: make(chan struct{}, 1), inventoryWake: make(chan struct{}, 1),
+			driftWake: make(chan struct{}, 1)},
+		podState: podState{pods: newOrderedMap[*cluster.Pod](), nominees: make(map[string]map[string]nominee),
+			podEvents: make(map[string]time.Time)},
+		volumeState: volumeState{storage: volumes.NewStorage(), mounts: volumes.NewMounts(),
+			attachments: volumes.NewAttachments(), attachLimits: volumes.NewAttachLimits()},
+		references: references{pdbs: make(map[string]*cluster.PDB), owners: newSharedMap[cluster.Owner](),
+			namespaces: newSharedMap[cluster.Labels]()},
+		machineState: machineState{nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
+			nodeBy: make(map[string]string), claimBy: make(map[string]string),
+			healthConditions: make(map[string]bool), claimLost: now()},
+		poolState: poolState{pools: make(map[string]*pools.Entry),
+			nodeClasses:    make(map[cluster.ClassRef]cluster.NodeClassState),
+			nodeClassKinds: make(map[cluster.ClassRef]bool)},
+		cloudState: cloudState{others: cloud.NewOthers(), orphanEnds: make(cloud.OrphanEnds),
+			instancesGone: make(cloud.Gone)},
+		observers: observers{podsLoaded: signal{done: make(chan struct{})}},
 	}
 	b.market = offerings.NewMarket(b.measureType)
 	for _, kind := range kinds {
@@ -136,9 +176,6 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 	}
 	return b
 }
-
-// Changed delivers a value after something has changed; several changes may share one.
-func (b *Book) Changed() <-chan struct{} { return b.changed }
 
 // Rev is the number of the latest change.
 func (b *Book) Rev() uint64 {

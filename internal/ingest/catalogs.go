@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -51,7 +52,7 @@ func (b *Book) KeepCatalogs(ctx context.Context, provider cloudprovider.Catalog)
 	slots := make(chan struct{}, catalogsAtOnce)
 	for {
 		for _, e := range b.dueCatalogs() {
-			go b.fetchCatalog(ctx, provider, e.object, slots)
+			go b.fetchCatalog(ctx, provider, e.Object, slots)
 		}
 		select {
 		case <-ctx.Done():
@@ -116,9 +117,9 @@ func (b *Book) askTypes(ctx context.Context, provider cloudprovider.Catalog,
 // It is for whoever has a clock of their own.
 func (b *Book) FetchCatalogs(ctx context.Context, provider cloudprovider.Catalog) {
 	for _, e := range b.dueCatalogs() {
-		types, err := provider.InstanceTypes(ctx, e.object)
-		b.setCatalog(e.object.Name, e.object.Generation, types, err)
-		b.fetchDone(e.object.Name)
+		types, err := provider.InstanceTypes(ctx, e.Object)
+		b.setCatalog(e.Object.Name, e.Object.Generation, types, err)
+		b.fetchDone(e.Object.Name)
 	}
 }
 
@@ -132,17 +133,17 @@ func (b *Book) fetchDone(pool string) {
 
 // dueCatalogs lists the pools whose catalog is to be fetched, and marks them as being fetched. Only pools whose
 // NodeClass is there are asked about.
-func (b *Book) dueCatalogs() []*poolEntry {
+func (b *Book) dueCatalogs() []*pools.Entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	names, late := b.market.Due(b.now(), func(pool string) bool {
 		p := b.pools[pool]
-		return p != nil && b.nodeClassNow(p.pool.Template.NodeClass).Ready
+		return p != nil && b.nodeClassNow(p.Pool.Template.NodeClass).Ready
 	})
 	for range late {
 		b.noteAndWake(changesRoom) // the others wait no longer
 	}
-	out := make([]*poolEntry, 0, len(names))
+	out := make([]*pools.Entry, 0, len(names))
 	for _, name := range names {
 		out = append(out, b.pools[name])
 	}
@@ -243,7 +244,7 @@ func (b *Book) reobserveCapacity(n *cluster.Node) change {
 }
 
 // nodeClassNamedBy is the NodeClass that a node's labels name.
-func (b *Book) nodeClassNamedBy(n *cluster.Node) (ref cluster.ClassRef, found bool) {
+func (b *poolState) nodeClassNamedBy(n *cluster.Node) (ref cluster.ClassRef, found bool) {
 	for kind := range b.nodeClassKinds {
 		if name, has := n.Labels.Get(v1.NodeClassLabelKey(kind.Group, kind.Kind)); has {
 			return cluster.ClassRef{Group: kind.Group, Kind: kind.Kind, Name: name}, true
@@ -256,7 +257,7 @@ func (b *Book) nodeClassNamedBy(n *cluster.Node) (ref cluster.ClassRef, found bo
 // lock is held.
 func (b *Book) forgetLaunches(ref cluster.ClassRef) {
 	for name, e := range b.pools {
-		if e.pool.Template.NodeClass == ref {
+		if e.Pool.Template.NodeClass == ref {
 			b.launches.Forget(name)
 		}
 	}

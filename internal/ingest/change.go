@@ -24,8 +24,18 @@ const (
 	changesRoom        = changesSupply | givesRoom
 )
 
+// revisions count changes, and wake whoever waits for one.
+type revisions struct {
+	rev     uint64
+	revs    struct{ demand, supply, room, disruption uint64 } // the rev of the last change of each kind
+	changed chan struct{}
+}
+
+// Changed delivers a value after something has changed; several changes may share one.
+func (b *revisions) Changed() <-chan struct{} { return b.changed }
+
 // noteAndWake notes a change and wakes whoever waits for one. The lock is held.
-func (b *Book) noteAndWake(c change) {
+func (b *revisions) noteAndWake(c change) {
 	b.noteChange(c)
 	select {
 	case b.changed <- struct{}{}:
@@ -34,7 +44,7 @@ func (b *Book) noteAndWake(c change) {
 }
 
 // noteChange notes a change that nobody has to be woken for. The lock is held.
-func (b *Book) noteChange(c change) {
+func (b *revisions) noteChange(c change) {
 	b.rev++
 	if c&changesDemand != 0 {
 		b.revs.demand = b.rev

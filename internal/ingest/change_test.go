@@ -22,6 +22,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -451,10 +452,10 @@ func TestStakes(t *testing.T) {
 			}))
 		}, "stakes"},
 		{"a pool says to be careful", poolOf(func(p *v1.NodePool) {
-			p.Annotations = noted(dryRunAnnotation, "true")
+			p.Annotations = noted(pools.DryRunAnnotation, "true")
 		}), "stakes"},
 		{"its hash is written", poolOf(func(p *v1.NodePool) {
-			p.Annotations = map[string]string{dryRunAnnotation: "true", v1.NodePoolHashAnnotationKey: "1"}
+			p.Annotations = map[string]string{pools.DryRunAnnotation: "true", v1.NodePoolHashAnnotationKey: "1"}
 		}), "rev"},
 		{"another policy", poolOf(func(p *v1.NodePool) {
 			p.Spec.Disruption.ConsolidationPolicy = v1.ConsolidationPolicyBalanced

@@ -54,8 +54,8 @@ func (b *Book) SetClaim(claim *v1.NodeClaim) {
 	old := b.claims[c.Name]
 	if old != nil && old.claim.UID != c.UID {
 		b.drift.Forget(old.claim.UID)
-		b.forgetNote("NodeClaim", old.claim.UID)
-		b.forgetNote(madeForNote, old.claim.UID)
+		b.notes.forget("NodeClaim", old.claim.UID)
+		b.notes.forget(madeForNote, old.claim.UID)
 	}
 	switch {
 	case old != nil && old.claim.UID == c.UID:
@@ -138,7 +138,7 @@ func (b *Book) readClaim(claim *v1.NodeClaim) *cluster.Claim {
 // readMadeFor reads for whom a claim was made. If not all of it can be read, the node counts for the workloads whose
 // pods wait for its seats, too, and whoever wrote it is told. The lock is held.
 func (b *Book) readMadeFor(c *cluster.Claim, text string) {
-	b.forgetNote(madeForNote, c.UID)
+	b.notes.forget(madeForNote, c.UID)
 	var err error
 	if c.MadeFor, err = cluster.ParseMadeFor(text); err == nil {
 		return
@@ -155,7 +155,7 @@ func (b *Book) readMadeFor(c *cluster.Claim, text string) {
 const madeForNote = "MadeFor"
 
 // indexClaim keeps the index of claims by their machine. The lock is held.
-func (b *Book) indexClaim(old *claimEntry, c *cluster.Claim) {
+func (b *machineState) indexClaim(old *claimEntry, c *cluster.Claim) {
 	if old != nil && old.claim.ProviderID != c.ProviderID {
 		b.unindexClaim(old.claim)
 	}
@@ -164,7 +164,7 @@ func (b *Book) indexClaim(old *claimEntry, c *cluster.Claim) {
 	}
 }
 
-func (b *Book) unindexClaim(c *cluster.Claim) {
+func (b *machineState) unindexClaim(c *cluster.Claim) {
 	if b.claimBy[c.ProviderID] == c.Name {
 		delete(b.claimBy, c.ProviderID)
 	}
@@ -173,7 +173,7 @@ func (b *Book) unindexClaim(c *cluster.Claim) {
 // readDeadline reads by when a claim must be gone. A time that can't be read is none, and whoever wrote it is told. The
 // lock is held.
 func (b *Book) readDeadline(c *cluster.Claim, text string) {
-	b.forgetNote("NodeClaim", c.UID)
+	b.notes.forget("NodeClaim", c.UID)
 	if text == "" {
 		return
 	}
@@ -213,8 +213,8 @@ func (b *Book) dropClaim(name string) {
 		b.slots.End(e.claim, b.now(), b.slotEnd(e.claim)) // whether its launch was refused still counts here
 		b.launches.ForgetRefusal(e.claim.UID)
 		b.drift.Forget(e.claim.UID)
-		b.forgetNote("NodeClaim", e.claim.UID)
-		b.forgetNote(madeForNote, e.claim.UID)
+		b.notes.forget("NodeClaim", e.claim.UID)
+		b.notes.forget(madeForNote, e.claim.UID)
 		what |= b.rereadNominees(b.nodeBy[e.claim.ProviderID])
 	}
 	b.settleWrites(command.KindClaim, name)

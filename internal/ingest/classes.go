@@ -35,10 +35,10 @@ func (b *Book) reclaimDimensions(now time.Time) {
 	b.specs.Renumber()
 	b.remakeClasses(b.specs.Dims.LacksDimension)
 	for _, e := range b.pools {
-		if e.pool.Limits.Broken != "" {
-			p := *e.pool
-			p.Limits = b.specs.Dims.LimitsOf(e.object.Spec.Limits)
-			e.pool = &p
+		if e.Pool.Limits.Broken != "" {
+			p := *e.Pool
+			p.Limits = b.specs.Dims.LimitsOf(e.Object.Spec.Limits)
+			e.Pool = &p
 			b.noteAndWake(changesRoom)
 		}
 	}
@@ -121,7 +121,7 @@ func (b *Book) dimensionsFixed() [resource.Size]bool {
 		}
 	}
 	for _, e := range b.pools {
-		for dim, set := range e.pool.Limits.Set {
+		for dim, set := range e.Pool.Limits.Set {
 			used[dim] = used[dim] || set
 		}
 	}

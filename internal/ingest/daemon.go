@@ -42,7 +42,7 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 		case len(missing) > 0:
 			note.Reason, note.Message = "NotOffered", "its pods ask for "+podspec.NotOfferedMessage(missing)
 		default:
-			b.forgetNote("DaemonSet", d.UID)
+			b.notes.forget("DaemonSet", d.UID)
 			return false
 		}
 		note.Message += "; no room is kept for the DaemonSet on new nodes"
@@ -58,7 +58,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 	if ds := b.daemons.Delete(string(uid)); ds != nil {
 		b.tries.AllowFor(ds.Name, b.now())
 	}
-	b.forgetNote("DaemonSet", string(uid))
+	b.notes.forget("DaemonSet", string(uid))
 	b.noteAndWake(changesRoom)
 }
 
@@ -107,7 +107,7 @@ func (b *Book) DeleteLimitRange(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.daemons.DeleteLimitRange(namespace, name)
-	b.forgetNote("LimitRange", namespace+"/"+name)
+	b.notes.forget("LimitRange", namespace+"/"+name)
 	b.refreshDaemons(func(ds *appsv1.DaemonSet) bool { return ds.Namespace == namespace })
 }
 

@@ -38,7 +38,7 @@ func (e *protectionEnds) Pop() any {
 // The lock is held.
 func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 	text, set := pod.Annotations[v1.DoNotDisruptAnnotationKey]
-	b.forgetNote("Pod", p.UID)
+	b.notes.forget("Pod", p.UID)
 	older := pod.Annotations[v1.DoNotEvictAnnotationKey] == "true"
 	if !older && (!set || text == "false") {
 		return
@@ -65,7 +65,7 @@ func (b *Book) readDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod) {
 }
 
 // noteProtectionEnd remembers when a pod's protection ends, if that is news. The lock is held.
-func (b *Book) noteProtectionEnd(old, now *cluster.Pod) {
+func (b *podState) noteProtectionEnd(old, now *cluster.Pod) {
 	until := now.DoNotDisruptUntil
 	if !now.DoNotDisrupt || until.IsZero() || old != nil && old.DoNotDisrupt && old.DoNotDisruptUntil.Equal(until) {
 		return
@@ -77,7 +77,7 @@ func (b *Book) noteProtectionEnd(old, now *cluster.Pod) {
 }
 
 // dropOldProtectionEnds drops the endings of pods that are gone or have another time by now. The lock is held.
-func (b *Book) dropOldProtectionEnds() {
+func (b *podState) dropOldProtectionEnds() {
 	b.protectionEnds = slices.DeleteFunc(b.protectionEnds, func(e protectionEnd) bool {
 		p, found := b.pods.get(e.uid)
 		return !found || !p.DoNotDisrupt || !p.DoNotDisruptUntil.Equal(e.at)

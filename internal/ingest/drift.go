@@ -32,7 +32,7 @@ func (b *Book) NoteNodeClassVersion(ref cluster.ClassRef, version string) {
 	}
 	b.askDriftSoon(ref)
 	for name, e := range b.pools {
-		if e.pool.Template.NodeClass == ref {
+		if e.Pool.Template.NodeClass == ref {
 			b.requestCatalog(name, -1) // what it found, such as subnets and reservations, decides what can be bought
 		}
 	}

@@ -30,7 +30,7 @@ func (b *Book) noteEviction(c command.Evict, at time.Time) {
 }
 
 // leavesToSaveMoney reports whether a node is taken away to save money.
-func (b *Book) leavesToSaveMoney(node string) bool {
+func (b *machineState) leavesToSaveMoney(node string) bool {
 	c := b.claimOfNode(node)
 	if c == nil {
 		return false
@@ -44,7 +44,7 @@ func (b *Book) leavesToSaveMoney(node string) bool {
 // and its author is told.
 func (b *Book) readEvictionCost(p *cluster.Pod, pod *corev1.Pod) {
 	const most = 10
-	b.forgetNote("PodCost", p.UID)
+	b.notes.forget("PodCost", p.UID)
 	cost := 1.0
 	for _, key := range []string{v1.DisruptionCostAnnotationKey, corev1.PodDeletionCost} {
 		text, set := pod.Annotations[key]

@@ -4,6 +4,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
 
 // noteLaunchResult notes what became of a launch. The lock is held.
@@ -15,14 +16,14 @@ func (b *Book) noteLaunchResult(pool string, ok bool) {
 
 // restoreLaunchResults takes over what the status of a pool that is new to us says about its launches, and forgets what
 // is known about them once the pool has changed. The lock is held.
-func (b *Book) restoreLaunchResults(old *poolEntry, p *cluster.Pool) {
+func (b *Book) restoreLaunchResults(old *pools.Entry, p *cluster.Pool) {
 	if old == nil {
 		if class, known := b.nodeClasses[p.Template.NodeClass]; !known || class.Generation == p.Status.ClassGeneration {
 			b.launches.Restore(p)
 		}
 		return
 	}
-	if old.pool.Generation != p.Generation {
+	if old.Pool.Generation != p.Generation {
 		b.launches.Forget(p.Name)
 		b.allowTriesNow()
 	}

@@ -137,7 +137,7 @@ func (b *Book) readNode(node *corev1.Node) *cluster.Node {
 }
 
 // readConditions reads whether a node is ready, and how it stands with what repair looks at. The lock is held.
-func (b *Book) readConditions(n *cluster.Node, list []corev1.NodeCondition) {
+func (b *machineState) readConditions(n *cluster.Node, list []corev1.NodeCondition) {
 	for i := range list {
 		c := &list[i]
 		if c.Type == corev1.NodeReady {
@@ -161,7 +161,7 @@ func (b *Book) WatchHealth(types ...string) {
 }
 
 // indexNode keeps the index of nodes by the machine that they run on. The lock is held.
-func (b *Book) indexNode(old *nodeEntry, n *cluster.Node) {
+func (b *machineState) indexNode(old *nodeEntry, n *cluster.Node) {
 	if old != nil && old.node.ProviderID != n.ProviderID && b.nodeBy[old.node.ProviderID] == n.Name {
 		delete(b.nodeBy, old.node.ProviderID)
 	}

@@ -42,7 +42,7 @@ func readAuthors(n *cluster.Node, old *nodeEntry, node *corev1.Node) {
 
 // addCauseAuthor adds to a cause who wrote the label that changed, or the allocatable that shrank. A label that was
 // taken away has no writer any more. The lock is held.
-func (b *Book) addCauseAuthor(node string, cause *cluster.Cause) {
+func (b *machineState) addCauseAuthor(node string, cause *cluster.Cause) {
 	e := b.nodes[node]
 	if e == nil {
 		return

@@ -54,13 +54,13 @@ func (b *Book) notePendingSince(p, old *cluster.Pod) {
 }
 
 // mayPlan reports whether a pod that kube-scheduler could not place is ours to plan for. The lock is held.
-func (b *Book) mayPlan(p *cluster.Pod, n nominee) bool {
+func (b *machineState) mayPlan(p *cluster.Pod, n nominee) bool {
 	return p.Nominated == "" || n.isOurs || b.mayBeOurNode(p.Nominated, p.Class)
 }
 
 // mayBeOurNode reports whether a node could have been named by us for pods of the class: it is yet to come or to be
 // ready, or it was made for such pods; or it is gone, and nobody keeps a place there. The lock is held.
-func (b *Book) mayBeOurNode(node string, class *cluster.PodClass) bool {
+func (b *machineState) mayBeOurNode(node string, class *cluster.PodClass) bool {
 	e := b.nodes[node]
 	if e == nil {
 		return true
@@ -74,7 +74,7 @@ func (b *Book) mayBeOurNode(node string, class *cluster.PodClass) bool {
 }
 
 // indexNominee keeps the index of pods by the node that was named for them. The lock is held.
-func (b *Book) indexNominee(p, old *cluster.Pod, n nominee) {
+func (b *podState) indexNominee(p, old *cluster.Pod, n nominee) {
 	if old != nil && old.Nominated != p.Nominated {
 		b.unindexNominee(old)
 	}
@@ -87,7 +87,7 @@ func (b *Book) indexNominee(p, old *cluster.Pod, n nominee) {
 	b.nominees[p.Nominated][p.UID] = n
 }
 
-func (b *Book) unindexNominee(p *cluster.Pod) {
+func (b *podState) unindexNominee(p *cluster.Pod) {
 	if p.Nominated == "" {
 		return
 	}

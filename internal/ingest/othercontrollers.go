@@ -10,13 +10,13 @@ import (
 
 // isOthers reports whether a NodeClass is of a kind that our provider does not have. A reference that lacks its group
 // or its kind is a mistake, about which people have to be told.
-func (b *Book) isOthers(ref *v1.NodeClassReference) bool {
+func (b *poolState) isOthers(ref *v1.NodeClassReference) bool {
 	return ref != nil && ref.Group != "" && ref.Kind != "" && !b.nodeClassKinds[cluster.ClassRef{Group: ref.Group,
 		Kind: ref.Kind}]
 }
 
 // knownKinds names the kinds of NodeClass that our provider has.
-func (b *Book) knownKinds() string {
+func (b *poolState) knownKinds() string {
 	var known []string
 	for kind := range b.nodeClassKinds {
 		known = append(known, kind.Kind+"."+kind.Group)

@@ -142,7 +142,7 @@ func (b *Book) look(kind, name string) inflight.Seen {
 		}
 	case command.KindPool:
 		if e := b.pools[name]; e != nil {
-			return inflight.Seen{There: true, Leaving: e.pool.Deleting, Version: e.version}
+			return inflight.Seen{There: true, Leaving: e.Pool.Deleting, Version: e.Version}
 		}
 	case command.KindPod:
 		if p, found := b.pods.get(name); found {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/api/karpenter/v1beta1"
 	"github.com/tenon-sh/tenon/api/roundtrip"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
 
 // cared is a pool with annotations, as a snapshot shows it.
@@ -27,9 +28,9 @@ func cared(annotations map[string]string) *cluster.Pool {
 
 func TestCareIsRead(t *testing.T) {
 	p := cared(map[string]string{
-		dryRunAnnotation: "true", minSavingAnnotation: "7.5%", minSavingPerPodAnnotation: "0.002",
-		evictionsAnnotation:     "0",
-		driftStrategyAnnotation: "canary", driftWatchAnnotation: "5m", softExpiryAnnotation: "2h",
+		pools.DryRunAnnotation: "true", pools.MinSavingAnnotation: "7.5%", pools.MinSavingPerPodAnnotation: "0.002",
+		pools.EvictionsAnnotation:     "0",
+		pools.DriftStrategyAnnotation: "canary", pools.DriftWatchAnnotation: "5m", pools.SoftExpiryAnnotation: "2h",
 		"tenon.sh/consolidate-after-empty": "10s", "tenon.sh/consolidate-after-underutilized": "Never",
 		"tenon.sh/launch-timeout": "1m", "example.com/other": "x",
 	})
@@ -53,19 +54,19 @@ func TestCareIsRead(t *testing.T) {
 // What can't be read is told, and nothing that could wait is done to the pool's nodes meanwhile.
 func TestCareThatCantBeRead(t *testing.T) {
 	for _, c := range []struct{ key, text, want string }{
-		{dryRunAnnotation, "yes please", "use true or false"},
-		{minSavingAnnotation, "5", "use a percentage from 0% to less than 100%, such as 5%"},
-		{minSavingAnnotation, "100%", "use a percentage from 0% to less than 100%, such as 5%"},
-		{minSavingAnnotation, "-1%", "use a percentage from 0% to less than 100%, such as 5%"},
-		{minSavingAnnotation, "NaN%", "use a percentage from 0% to less than 100%, such as 5%"},
-		{minSavingPerPodAnnotation, "a dime", "use dollars per hour of 0 or more, such as 0.001"},
-		{minSavingPerPodAnnotation, "NaN", "use dollars per hour of 0 or more, such as 0.001"},
-		{minSavingPerPodAnnotation, "+Inf", "use dollars per hour of 0 or more, such as 0.001"},
-		{evictionsAnnotation, "-1", "use a whole number such as 2, or 0 for no bound"},
-		{evictionsAnnotation, "1.5", "use a whole number such as 2, or 0 for no bound"},
-		{driftStrategyAnnotation, "Canary", "use canary or parallel"},
-		{driftWatchAnnotation, "0s", "use a duration of more than 0, such as 10m"},
-		{softExpiryAnnotation, "1d", "use a duration of more than 0, such as 10m"},
+		{pools.DryRunAnnotation, "yes please", "use true or false"},
+		{pools.MinSavingAnnotation, "5", "use a percentage from 0% to less than 100%, such as 5%"},
+		{pools.MinSavingAnnotation, "100%", "use a percentage from 0% to less than 100%, such as 5%"},
+		{pools.MinSavingAnnotation, "-1%", "use a percentage from 0% to less than 100%, such as 5%"},
+		{pools.MinSavingAnnotation, "NaN%", "use a percentage from 0% to less than 100%, such as 5%"},
+		{pools.MinSavingPerPodAnnotation, "a dime", "use dollars per hour of 0 or more, such as 0.001"},
+		{pools.MinSavingPerPodAnnotation, "NaN", "use dollars per hour of 0 or more, such as 0.001"},
+		{pools.MinSavingPerPodAnnotation, "+Inf", "use dollars per hour of 0 or more, such as 0.001"},
+		{pools.EvictionsAnnotation, "-1", "use a whole number such as 2, or 0 for no bound"},
+		{pools.EvictionsAnnotation, "1.5", "use a whole number such as 2, or 0 for no bound"},
+		{pools.DriftStrategyAnnotation, "Canary", "use canary or parallel"},
+		{pools.DriftWatchAnnotation, "0s", "use a duration of more than 0, such as 10m"},
+		{pools.SoftExpiryAnnotation, "1d", "use a duration of more than 0, such as 10m"},
 		{"tenon.sh/consolidate-after-drifted", "-5m", "use a duration of 0s or more, such as 30m, or Never"},
 		{"tenon.sh/consolidate-after-empty", "never", "use a duration of 0s or more, such as 30m, or Never"},
 	} {
@@ -76,7 +77,7 @@ func TestCareThatCantBeRead(t *testing.T) {
 			t.Errorf("%s=%q: problems %v, care %+v, want %q", c.key, c.text, p.Problems, p.Overrides, c.want)
 		}
 	}
-	p := cared(map[string]string{softExpiryAnnotation: "24h"})
+	p := cared(map[string]string{pools.SoftExpiryAnnotation: "24h"})
 	if len(p.Problems) != 1 || p.Problems[0].Text != "24h0m0s is not less than spec.template.spec.expireAfter "+
 		"(24h0m0s); use a shorter time, or remove the annotation" || p.Overrides.SoftExpiry != 0 {
 		t.Errorf("problems %v", p.Problems)

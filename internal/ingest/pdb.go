@@ -35,7 +35,7 @@ func (b *Book) SetPDB(pdb *policyv1.PodDisruptionBudget) {
 // none leaves that the budget may hold. The lock is held.
 func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 	const kind = "PodDisruptionBudget"
-	b.forgetNote(kind, string(pdb.UID))
+	b.notes.forget(kind, string(pdb.UID))
 	if why := cmp.Or(decode.TooLongReason(decode.SelectorParts(pdb.Spec.Selector), 0),
 		decode.TooLongPart(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
@@ -54,7 +54,7 @@ func (b *Book) DeletePDB(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.pdbs[namespace+"/"+name]; g != nil {
-		b.forgetNote("PodDisruptionBudget", g.UID)
+		b.notes.forget("PodDisruptionBudget", g.UID)
 	}
 	b.putPDB(namespace+"/"+name, nil)
 }
@@ -86,7 +86,7 @@ func (b *Book) putPDB(id string, g *cluster.PDB) {
 func allowsUnready(g *cluster.PDB) bool { return g.AllowsFreely(&cluster.Pod{}) }
 
 // pdbsNow lists the budgets by namespace and name. The lock is held.
-func (b *Book) pdbsNow() []*cluster.PDB {
+func (b *references) pdbsNow() []*cluster.PDB {
 	if b.pdbList == nil && len(b.pdbs) > 0 {
 		b.pdbList = valuesByKey(b.pdbs)
 	}

@@ -52,7 +52,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 }
 
 // isLeaving reports whether a node is on its way out: then it matters which of its pods are ready. The lock is held.
-func (b *Book) isLeaving(node string) bool {
+func (b *machineState) isLeaving(node string) bool {
 	e := b.nodes[node]
 	return e != nil && (!e.node.Deleting.IsZero() || e.node.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule))
 }
@@ -72,8 +72,8 @@ func (b *Book) removePod(uid string) {
 	b.mounts.Drop(old.UID)
 	b.unindexNominee(old)
 	b.tries.ForgetMessage(old.UID)
-	b.forgetNote("Pod", old.UID)
-	b.forgetNote("PodCost", old.UID)
+	b.notes.forget("Pod", old.UID)
+	b.notes.forget("PodCost", old.UID)
 	b.spreads.Forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settleWrites(command.KindPod, old.UID)
@@ -154,7 +154,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 
 // sharedNodeName is the node's own copy of its name, if the node is known: thousands of pods share it then, and whoever
 // sorts pods by node finds it in the cache.
-func (b *Book) sharedNodeName(name string) string {
+func (b *machineState) sharedNodeName(name string) string {
 	if e := b.nodes[name]; e != nil {
 		return e.node.Name
 	}

@@ -46,31 +46,31 @@ func TestPoolIsReadAgainUnlessOnlyItsStatusHasChanged(t *testing.T) {
 	b := New(time.Now, validate.Labels{}, nil)
 	pool := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", Generation: 1}}
 	b.SetPool(pool)
-	first := b.pools["p"].pool
+	first := b.pools["p"].Pool
 	change := func(edit func(*v1.NodePool)) {
 		pool = pool.DeepCopy()
 		edit(pool)
 		b.SetPool(pool)
 	}
 	change(func(p *v1.NodePool) { p.Status.Nodes = 3 })
-	if now := b.pools["p"].pool; now.Status.Nodes != 3 || now.Hash != first.Hash || first.Status.Nodes != 0 {
+	if now := b.pools["p"].Pool; now.Status.Nodes != 3 || now.Hash != first.Hash || first.Status.Nodes != 0 {
 		t.Errorf("%d nodes and hash %q, and %d in the pool before", now.Status.Nodes, now.Hash, first.Status.Nodes)
 	}
 	weight := int32(7)
 	change(func(p *v1.NodePool) { p.Spec.Weight = &weight })
-	if got := b.pools["p"].pool.Weight; got != 7 {
+	if got := b.pools["p"].Pool.Weight; got != 7 {
 		t.Errorf("its weight is %d, want 7: a change of the spec was not read", got)
 	}
 	change(func(p *v1.NodePool) { p.Annotations = map[string]string{"tenon.sh/dry-run": "true"} })
-	if !b.pools["p"].pool.Overrides.DryRun {
+	if !b.pools["p"].Pool.Overrides.DryRun {
 		t.Error("a change of the annotations was not read")
 	}
 	change(func(p *v1.NodePool) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} })
-	if !b.pools["p"].pool.Deleting {
+	if !b.pools["p"].Pool.Deleting {
 		t.Error("that it is being deleted was not read")
 	}
 	change(func(p *v1.NodePool) { p.UID = "another" })
-	if got := b.pools["p"].pool.UID; got != "another" {
+	if got := b.pools["p"].Pool.UID; got != "another" {
 		t.Errorf("its UID is %q, want that of the namesake", got)
 	}
 }

@@ -58,7 +58,7 @@ func (b *Book) DeleteService(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.setService(namespace, name, nil)
-	b.forgetNote("Service", namespace+"/"+name)
+	b.notes.forget("Service", namespace+"/"+name)
 }
 
 func (b *Book) setService(namespace, name string, selector map[string]string) {
@@ -91,7 +91,7 @@ func (b *Book) DeleteController(obj client.Object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refreshPods(b.spreads.DeleteController(obj), b.refreshDefaultSpread)
-	b.forgetNote(kind, obj.GetNamespace()+"/"+obj.GetName())
+	b.notes.forget(kind, obj.GetNamespace()+"/"+obj.GetName())
 }
 
 // specWithDefaults finds or makes the spec of a pod with the default constraints, its volumes left aside. The lock is

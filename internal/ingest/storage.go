@@ -22,7 +22,7 @@ func (b *Book) SetVolumeClaim(claim *corev1.PersistentVolumeClaim) {
 	key := claim.Namespace + "/" + claim.Name
 	b.storage.SetClaim(claim)
 	b.attachments.Recount()
-	b.forgetNote(volumeClaimKind, key)
+	b.notes.forget(volumeClaimKind, key)
 	if claim.Spec.VolumeName == "" {
 		b.tellTooLong(volumeClaimKind, claim,
 			"pods that use it are planned for as if no existing volume matched it; select volumes by a label that "+
@@ -37,7 +37,7 @@ func (b *Book) DeleteVolumeClaim(namespace, name string) {
 	defer b.mu.Unlock()
 	key := namespace + "/" + name
 	b.storage.DeleteClaim(key)
-	b.forgetNote(volumeClaimKind, key)
+	b.notes.forget(volumeClaimKind, key)
 	b.attachments.Recount()
 	b.refreshVolumes(b.mounts.Users(key))
 }
@@ -240,7 +240,7 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 }
 
 // noteVolumesMoved notes that a pod has changed whose volumes may be ones that stay attached. The lock is held.
-func (b *Book) noteVolumesMoved(uid string) {
+func (b *volumeState) noteVolumesMoved(uid string) {
 	if b.mounts.Of(uid) != nil {
 		b.attachments.Recount()
 	}

@@ -1,14 +1,12 @@
 package ingest
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
-	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
 
 // setStoredPool takes in a NodePool as it is stored.
@@ -29,25 +27,7 @@ func (b *Book) setBrokenPool(pool *v1.NodePool, lost []decode.Unreadable) {
 	if b.setOtherPool(pool) {
 		return
 	}
-	p := &cluster.Pool{
-		Name: pool.Name, UID: string(pool.UID), Generation: pool.Generation, Deleting: pool.DeletionTimestamp != nil,
-		Static: pool.Spec.Replicas != nil, ConsolidateAfter: cluster.NillableDuration{Never: true},
-		Budgets: []cluster.Budget{{Broken: true}},
-		Status: cluster.PoolStatus{
-			Nodes: pool.Status.Nodes, Resources: b.specs.Dims.Measure(pool.Status.Resources),
-			ClassGeneration: pool.Status.NodeClassObservedGeneration,
-			Conditions:      decode.ConditionsOf(pool.Status.Conditions),
-		},
-	}
-	if ref := pool.Spec.Template.Spec.NodeClassRef; ref != nil {
-		p.Template.NodeClass = cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
-	}
-	for _, l := range lost {
-		p.Problems = append(p.Problems, cluster.Problem{Field: l.Path, Text: fmt.Sprintf("it can't be read: %v; "+
-			"correct or remove it", l.Err)})
-	}
-	b.putPool(&poolEntry{pool: p, object: pool, version: decode.ParseVersion(pool.ResourceVersion),
-		windows: make([]window, 1)})
+	b.putPool(pools.ReadBroken(pool, b.poolStatus(pool), lost))
 }
 
 // setStoredClaim takes in a NodeClaim as it is stored. One of which parts can't be read is still a machine that holds

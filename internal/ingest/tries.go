@@ -34,7 +34,7 @@ func (b *Book) trackPodEnd(p *cluster.Pod, pod *corev1.Pod) {
 }
 
 // workloadOf is Snapshot.Workload of a pod.
-func (b *Book) workloadOf(p *cluster.Pod) string {
+func (b *references) workloadOf(p *cluster.Pod) string {
 	return (&cluster.Snapshot{Owners: b.owners.current}).Workload(p)
 }
 
@@ -53,7 +53,7 @@ func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
 }
 
 // eachClaim yields the claims in no order. The lock is held.
-func (b *Book) eachClaim(yield func(*cluster.Claim) bool) {
+func (b *machineState) eachClaim(yield func(*cluster.Claim) bool) {
 	for _, e := range b.claims {
 		if !yield(e.claim) {
 			return
@@ -62,7 +62,7 @@ func (b *Book) eachClaim(yield func(*cluster.Claim) bool) {
 }
 
 // claimOfNode is the claim whose machine a node runs on; nil if it is not known. The lock is held.
-func (b *Book) claimOfNode(node string) *cluster.Claim {
+func (b *machineState) claimOfNode(node string) *cluster.Claim {
 	if n := b.nodes[node]; n != nil {
 		return b.claims[b.claimBy[n.node.ProviderID]].value()
 	}
@@ -70,7 +70,7 @@ func (b *Book) claimOfNode(node string) *cluster.Claim {
 }
 
 // nodeOf is the node of a claim, if it is known.
-func (b *Book) nodeOf(c *cluster.Claim) *cluster.Node {
+func (b *machineState) nodeOf(c *cluster.Claim) *cluster.Node {
 	if e := b.nodes[b.nodeBy[c.ProviderID]]; e != nil {
 		return e.node
 	}

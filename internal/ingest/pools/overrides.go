@@ -1,4 +1,4 @@
-package ingest
+package pools
 
 import (
 	"fmt"
@@ -21,13 +21,13 @@ import (
 const (
 	ourPrefix = "tenon.sh/"
 
-	dryRunAnnotation          = ourPrefix + "dry-run"
-	minSavingAnnotation       = ourPrefix + "consolidation-min-saving"
-	minSavingPerPodAnnotation = ourPrefix + "consolidation-min-saving-per-pod"
-	evictionsAnnotation       = ourPrefix + "evictions-per-hour"
-	driftStrategyAnnotation   = ourPrefix + "drift-strategy"
-	driftWatchAnnotation      = ourPrefix + "drift-watch"
-	softExpiryAnnotation      = ourPrefix + "soft-expiry"
+	DryRunAnnotation          = ourPrefix + "dry-run"
+	MinSavingAnnotation       = ourPrefix + "consolidation-min-saving"
+	MinSavingPerPodAnnotation = ourPrefix + "consolidation-min-saving-per-pod"
+	EvictionsAnnotation       = ourPrefix + "evictions-per-hour"
+	DriftStrategyAnnotation   = ourPrefix + "drift-strategy"
+	DriftWatchAnnotation      = ourPrefix + "drift-watch"
+	SoftExpiryAnnotation      = ourPrefix + "soft-expiry"
 	waitAnnotation            = ourPrefix + "consolidate-after-" // and the reason in small letters
 )
 
@@ -36,35 +36,35 @@ type overrideReader func(text string, overrides *cluster.DisruptionOverrides) er
 
 func overrideReaders() map[string]overrideReader {
 	out := map[string]overrideReader{
-		dryRunAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		DryRunAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			on, err := strconv.ParseBool(text)
 			overrides.DryRun = on
 			return expectValue(err == nil, "true or false")
 		},
-		minSavingAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		MinSavingAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			share, err := ReadShare(text)
 			overrides.MinSaving = &share
 			return err
 		},
-		minSavingPerPodAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		MinSavingPerPodAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			dollars, err := strconv.ParseFloat(text, 64)
 			overrides.MinSavingPerPod = &dollars
 			return expectValue(err == nil && dollars >= 0 && !math.IsInf(dollars, 0) && !math.IsNaN(dollars),
 				"dollars per hour of 0 or more, such as 0.001")
 		},
-		evictionsAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		EvictionsAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			n, err := strconv.Atoi(text)
 			overrides.EvictionsPerHour = &n
 			return expectValue(err == nil && n >= 0, "a whole number such as 2, or 0 for no bound")
 		},
-		driftStrategyAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		DriftStrategyAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			overrides.Canary = text == "canary"
 			return expectValue(text == "canary" || text == "parallel", "canary or parallel")
 		},
-		driftWatchAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		DriftWatchAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			return readPositive(text, &overrides.CanaryWatch)
 		},
-		softExpiryAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
+		SoftExpiryAnnotation: func(text string, overrides *cluster.DisruptionOverrides) error {
 			return readPositive(text, &overrides.SoftExpiry)
 		},
 	}
@@ -107,10 +107,10 @@ func expectValue(ok bool, what string) error {
 	return fmt.Errorf("use %s", what)
 }
 
-// readOverrides reads the pool's annotations about disruption. While one of them can't be read nothing is done to the
-// pool's nodes that could wait: it may have been the one that forbids it. The lock is held.
-func (b *Book) readOverrides(p *cluster.Pool, pool *v1.NodePool) {
-	b.forgetNote("NodePool", p.UID)
+// readOverrides reads the pool's annotations about disruption, and returns what is to be told about them, if anything.
+// While one of them can't be read nothing is done to the pool's nodes that could wait: it may have been the one that
+// forbids it.
+func readOverrides(p *cluster.Pool, pool *v1.NodePool) *cluster.Note {
 	readers := overrideReaders()
 	var unknown []string
 	for _, key := range slices.Sorted(maps.Keys(pool.Annotations)) {
@@ -121,7 +121,7 @@ func (b *Book) readOverrides(p *cluster.Pool, pool *v1.NodePool) {
 					Text:  fmt.Sprintf("%q can't be read; %v, or remove the annotation", pool.Annotations[key], err),
 				})
 				p.Overrides = cluster.DisruptionOverrides{DryRun: true}
-				return
+				return nil
 			}
 			continue
 		}
@@ -132,32 +132,38 @@ func (b *Book) readOverrides(p *cluster.Pool, pool *v1.NodePool) {
 			unknown = append(unknown, key)
 		}
 	}
-	if expire := pool.Spec.Template.Spec.ExpireAfter; !expire.IsNever() && p.Overrides.SoftExpiry >= *expire.Duration &&
+	checkSoftExpiry(p, pool.Spec.Template.Spec.ExpireAfter)
+	note := cluster.Note{}
+	switch {
+	case len(unknown) > 0: // a newer version may know it, so the pool is used all the same
+		note = p.Note("UnknownAnnotation", fmt.Sprintf("this version does not know %s, and does nothing about it; "+
+			"correct the name, or remove it", strings.Join(unknown, ", ")))
+	case pool.Annotations[v1beta1.KubeletAnnotationKey] != "":
+		note = p.Note("KubeletHasNoEffect", "spec.template.spec.kubelet of v1beta1 has no effect on the pool's "+
+			"nodes; move it to spec.kubelet of the EC2NodeClass, and then remove the annotation "+
+			v1beta1.KubeletAnnotationKey)
+	default:
+		return nil
+	}
+	note.Warning = true
+	return &note
+}
+
+// checkSoftExpiry ignores a soft expiry that is not before the pool's expiry.
+func checkSoftExpiry(p *cluster.Pool, expire v1.NillableDuration) {
+	if !expire.IsNever() && p.Overrides.SoftExpiry >= *expire.Duration &&
 		p.Overrides.SoftExpiry > 0 {
 		p.Problems = append(p.Problems, cluster.Problem{
-			Field: fmt.Sprintf("metadata.annotations[%s]", softExpiryAnnotation),
+			Field: fmt.Sprintf("metadata.annotations[%s]", SoftExpiryAnnotation),
 			Text: fmt.Sprintf("%s is not less than spec.template.spec.expireAfter (%s); use a shorter time, or "+
 				"remove the annotation", p.Overrides.SoftExpiry, expire),
 		})
 		p.Overrides.SoftExpiry = 0
 	}
-	if len(unknown) > 0 { // a newer version may know it, so the pool is used all the same
-		note := p.Note("UnknownAnnotation", fmt.Sprintf("this version does not know %s, and does nothing about it; "+
-			"correct the name, or remove it", strings.Join(unknown, ", ")))
-		note.Warning = true
-		b.notes["NodePool"+p.UID] = note
-	} else if pool.Annotations[v1beta1.KubeletAnnotationKey] != "" {
-		note := p.Note("KubeletHasNoEffect", "spec.template.spec.kubelet of v1beta1 has no effect on the pool's "+
-			"nodes; move it to spec.kubelet of the EC2NodeClass, "+
-			"and then remove the annotation "+v1beta1.KubeletAnnotationKey)
-		note.Warning = true
-		b.notes["NodePool"+p.UID] = note
-	}
 }
 
-// readTemplateHash computes the hash of the pool's template and reads the one that was written on the pool. The lock is
-// held.
-func (b *Book) readTemplateHash(p *cluster.Pool, pool *v1.NodePool) {
+// readTemplateHash computes the hash of the pool's template and reads the one that was written on the pool.
+func readTemplateHash(p *cluster.Pool, pool *v1.NodePool) {
 	p.WrittenHash = cluster.TemplateHash{Hash: pool.Annotations[v1.NodePoolHashAnnotationKey],
 		Version: pool.Annotations[v1.NodePoolHashVersionAnnotationKey]}
 	stamp, err := templateHashOf(pool)

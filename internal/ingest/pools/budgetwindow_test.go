@@ -1,13 +1,16 @@
-package ingest
+package pools
 
 import (
 	"testing"
 	"time"
 
 	"github.com/robfig/cron/v3"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/validate"
 )
 
 func opened(t *testing.T, schedule string, length time.Duration, now string) (bool, string) {
@@ -164,26 +167,27 @@ func TestWindowsAreFoundInAFewSteps(t *testing.T) {
 // Pools are written often, their status above all: what is known of their windows is kept for as long as their budgets
 // are.
 func TestWindowsOutliveAWriteOfThePool(t *testing.T) {
-	b, _ := newBook()
-	schedule := "* * * * *"
-	pool := func(nodes string, generation int64) *v1.NodePool {
+	schedule, now := "* * * * *", time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+	read := func(nodes string, generation int64, old *Entry) *Entry {
 		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "p", Generation: generation}}
 		p.Spec.Disruption.Budgets = []v1.Budget{{Nodes: nodes, Schedule: &schedule,
 			Duration: &metav1.Duration{Duration: time.Hour}}}
-		return p
+		e, _ := Read(p, old, validate.Labels{}, func(corev1.ResourceList) (l cluster.Limits) {
+			return l
+		})
+		return e
 	}
-	b.SetPool(pool("1", 1))
-	b.Snapshot()
-	known := b.pools["p"].windows[0].until
-	b.SetPool(pool("1", 2))
-	if got := b.pools["p"].windows[0].until; known.IsZero() || !got.Equal(known) {
+	e := read("1", 1, nil)
+	e.BudgetsAt(now)
+	known := e.windows[0].until
+	e = read("1", 2, e)
+	if got := e.windows[0].until; known.IsZero() || !got.Equal(known) {
 		t.Errorf("known until %v, and %v after a write", known, got)
 	}
-	if got := b.Snapshot().Pool("p").Budgets; len(got) != 1 || !got[0].Active || got[0].Nodes != 1 {
+	if got := e.BudgetsAt(now); len(got) != 1 || !got[0].Active || got[0].Nodes != 1 {
 		t.Errorf("budgets %+v", got)
 	}
-	b.SetPool(pool("2", 3))
-	if got := b.Snapshot().Pool("p").Budgets[0].Nodes; got != 2 {
+	if got := read("2", 3, e).BudgetsAt(now)[0].Nodes; got != 2 {
 		t.Errorf("the budget is %d, want 2", got)
 	}
 }
