@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 )
 
 // podsNow lists the pods. One that we are binding counts as bound, before the watch has shown it: its room must not be
@@ -37,13 +38,13 @@ func (b *Book) podsNow() []*cluster.Pod {
 
 // bindChange says what it means that a pod begins to be bound, or is bound no longer although the watch has not shown
 // it. The lock is held.
-func (b *Book) bindChange(c command.Command) change {
+func (b *Book) bindChange(c command.Command) change.Kind {
 	bind, ok := c.(command.Bind)
 	if !ok {
-		return noChange
+		return change.None
 	}
 	if p, found := b.pods.get(bind.UID); !found || p.Node != "" {
-		return noChange
+		return change.None
 	}
-	return changesDemand | changesRoom
+	return change.Demand | change.Room
 }

@@ -18,12 +18,14 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/cloud"
 	"github.com/tenon-sh/tenon/internal/ingest/daemons"
 	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
 	"github.com/tenon-sh/tenon/internal/ingest/drift"
 	"github.com/tenon-sh/tenon/internal/ingest/evictions"
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
+	"github.com/tenon-sh/tenon/internal/ingest/machines"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
@@ -99,8 +101,8 @@ type references struct {
 
 // machineState is what is known of nodes and claims.
 type machineState struct {
-	nodes            map[string]*nodeEntry
-	claims           map[string]*claimEntry
+	nodes            map[string]*machines.NodeEntry
+	claims           map[string]*machines.ClaimEntry
 	nodeBy, claimBy  map[string]string // nodes and claims by provider id
 	healthConditions map[string]bool   // the conditions of nodes that matter
 	// when a claim vanished that was not being deleted, or when we began to look
@@ -160,7 +162,8 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 			attachments: volumes.NewAttachments(), attachLimits: volumes.NewAttachLimits()},
 		references: references{pdbs: make(map[string]*cluster.PDB), owners: newSharedMap[cluster.Owner](),
 			namespaces: newSharedMap[cluster.Labels]()},
-		machineState: machineState{nodes: make(map[string]*nodeEntry), claims: make(map[string]*claimEntry),
+		machineState: machineState{nodes: make(map[string]*machines.NodeEntry),
+			claims: make(map[string]*machines.ClaimEntry),
 			nodeBy: make(map[string]string), claimBy: make(map[string]string),
 			healthConditions: make(map[string]bool), claimLost: now()},
 		poolState: poolState{pools: make(map[string]*pools.Entry),
@@ -204,7 +207,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	b.collectGarbage()
 	left, ended := b.quarantined.Now(now)
 	if ended {
-		b.noteChange(changesDemand | changesRoom | changesDisruption)
+		b.noteChange(change.Demand | change.Room | change.Disruption)
 	}
 	s := &cluster.Snapshot{
 		Rev: b.rev, Now: now, DemandRev: b.revs.demand, SupplyRev: b.revs.supply, RoomRev: b.revs.room,
@@ -222,7 +225,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	}
 	s.EvictedToSave, s.EvictionsDropAt = b.evictions.Now()
 	for _, e := range valuesByKey(b.nodes) {
-		s.Nodes = append(s.Nodes, e.node)
+		s.Nodes = append(s.Nodes, e.Node)
 	}
 	for _, e := range valuesByKey(b.pools) {
 		s.Pools = append(s.Pools, b.poolNow(e, now))
@@ -252,7 +255,7 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 	}
 	out := make([]*cluster.Claim, 0, len(b.claims))
 	for _, e := range b.claims {
-		out = append(out, b.claimNow(e, byName[e.claim.Pool]))
+		out = append(out, b.claimNow(e, byName[e.Claim.Pool]))
 	}
 	for create := range b.asked {
 		out = append(out, expectedClaim(create, b.now()))
@@ -263,8 +266,8 @@ func (b *Book) claimsNow(pools []*cluster.Pool) []*cluster.Claim {
 
 // claimNow is the claim with what only the book knows about it. Snapshots share it until that changes. The lock is
 // held.
-func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
-	c, event, price, estimated := e.claim, e.claim.LastPodEvent, e.claim.Price, e.claim.Estimated
+func (b *Book) claimNow(e *machines.ClaimEntry, pool *cluster.Pool) *cluster.Claim {
+	c, event, price, estimated := e.Claim, e.Claim.LastPodEvent, e.Claim.Price, e.Claim.Estimated
 	if at := b.podEvents[c.NodeName]; c.NodeName != "" && at.After(event) {
 		event = at
 	}
@@ -278,7 +281,7 @@ func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 	}
 	gone, drifted := b.instancesGone.Has(c.UID), b.drift.Of(c)
 	refused, isRefused := b.launches.RefusalCondition(c)
-	if last := e.inSnapshot; last != nil && e.madeFrom == c && !isRefused && last.LastPodEvent == event &&
+	if last := e.InSnapshot; last != nil && e.MadeFrom == c && !isRefused && last.LastPodEvent == event &&
 		last.Price == price && last.Estimated == estimated && last.InstanceGone == gone && last.DriftedFrom == drifted {
 		return last
 	}
@@ -291,7 +294,7 @@ func (b *Book) claimNow(e *claimEntry, pool *cluster.Pool) *cluster.Claim {
 		}), refused)
 		return &now
 	}
-	e.inSnapshot, e.madeFrom = &now, c
+	e.InSnapshot, e.MadeFrom = &now, c
 	return &now
 }
 
@@ -312,16 +315,16 @@ func (b *Book) remeasure() {
 	if !b.specs.Dims.TakeMeasureDue() {
 		return
 	}
-	b.noteChange(changesSupply)
+	b.noteChange(change.Supply)
 	for _, e := range b.nodes {
-		n := *e.node
-		n.Capacity, n.Allocatable = b.specs.Dims.Measure(e.capacity), b.allocatableOf(&n, e.allocatable)
-		e.node = &n
+		n := *e.Node
+		n.Capacity, n.Allocatable = b.specs.Dims.Measure(e.Capacity), b.allocatableOf(&n, e.Allocatable)
+		e.Node = &n
 	}
 	for _, e := range b.claims {
-		c := *e.claim
-		c.Capacity, c.Allocatable = b.specs.Dims.Measure(e.capacity), b.claimAllocatable(&c, e.allocatable)
-		e.claim = &c
+		c := *e.Claim
+		c.Capacity, c.Allocatable = b.specs.Dims.Measure(e.Capacity), b.claimAllocatable(&c, e.Allocatable)
+		e.Claim = &c
 	}
 	b.market.Remeasure()
 }

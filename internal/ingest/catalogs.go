@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -141,7 +142,7 @@ func (b *Book) dueCatalogs() []*pools.Entry {
 		return p != nil && b.nodeClassNow(p.Pool.Template.NodeClass).Ready
 	})
 	for range late {
-		b.noteAndWake(changesRoom) // the others wait no longer
+		b.noteAndWake(change.Room) // the others wait no longer
 	}
 	out := make([]*pools.Entry, 0, len(names))
 	for _, name := range names {
@@ -159,7 +160,7 @@ func (b *Book) setCatalog(pool string, generation int64, types []*cloudprovider.
 		b.specs.Dims.SetSold(b.market.Sold())
 	}
 	if got.News {
-		b.noteAndWake(changesRoom)
+		b.noteAndWake(change.Room)
 	}
 	if got.Again {
 		b.wakeCatalogs()
@@ -207,40 +208,40 @@ func (b *Book) seen(n *cluster.Node) (out offerings.NodeSeen, ready bool) {
 	}
 	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
 	class, found := b.nodeClassNamedBy(n)
-	return offerings.NodeSeen{Class: class, Type: kind, Created: n.Created, Most: e.mostAllocatable,
+	return offerings.NodeSeen{Class: class, Type: kind, Created: n.Created, Most: e.MostAllocatable,
 		Limits: b.attachLimits.OfNodeItself(n.Name)}, found && named
 }
 
 // observeCapacity takes in what a node has that is ready for pods. The lock is held.
-func (b *Book) observeCapacity(n *cluster.Node) change {
+func (b *Book) observeCapacity(n *cluster.Node) change.Kind {
 	if seen, ready := b.seen(n); ready && b.market.Observe(seen) {
-		return changesSupply
+		return change.Supply
 	}
-	return noChange
+	return change.None
 }
 
 // reobserveCapacity is observeCapacity for a node that shows more than it did: what it taught before was not the truth
 // about its type, so that this is learned anew from the nodes that are there. The lock is held.
-func (b *Book) reobserveCapacity(n *cluster.Node) change {
+func (b *Book) reobserveCapacity(n *cluster.Node) change.Kind {
 	kind, named := n.Labels.Get(cluster.InstanceTypeLabel)
 	class, found := b.nodeClassNamedBy(n)
 	if !named || !found {
-		return noChange
+		return change.None
 	}
 	changed, known := b.market.Reobserve(class, kind, func(yield func(offerings.NodeSeen) bool) {
 		for _, e := range b.nodes {
-			if seen, ready := b.seen(e.node); ready && !yield(seen) {
+			if seen, ready := b.seen(e.Node); ready && !yield(seen) {
 				return
 			}
 		}
 	})
 	switch {
 	case changed:
-		return changesRoom
+		return change.Room
 	case known:
-		return givesRoom
+		return change.GivesRoom
 	}
-	return noChange
+	return change.None
 }
 
 // nodeClassNamedBy is the NodeClass that a node's labels name.

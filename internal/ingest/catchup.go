@@ -66,7 +66,7 @@ func (b *Book) claimUID(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.claims[name]; e != nil {
-		return e.claim.UID
+		return e.Claim.UID
 	}
 	return b.others.ClaimUID(name)
 }
@@ -75,7 +75,7 @@ func (b *Book) nodeUID(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.nodes[name]; e != nil {
-		return e.node.UID
+		return e.Node.UID
 	}
 	return ""
 }

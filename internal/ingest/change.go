@@ -5,23 +5,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-)
-
-// change says what a change may mean to a placement.
-type change uint8
-
-const (
-	// changesDemand: pods that need a place have come, gone or changed.
-	changesDemand change = 1 << iota
-	// changesSupply: something else that a placement depends on has changed.
-	changesSupply
-	// givesRoom: the change may give room to a pod that found none.
-	givesRoom
-	// changesDisruption: no placement depends on it, but which nodes may go does.
-	changesDisruption
-
-	noChange    change = 0
-	changesRoom        = changesSupply | givesRoom
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 )
 
 // revisions count changes, and wake whoever waits for one.
@@ -35,7 +19,7 @@ type revisions struct {
 func (b *revisions) Changed() <-chan struct{} { return b.changed }
 
 // noteAndWake notes a change and wakes whoever waits for one. The lock is held.
-func (b *revisions) noteAndWake(c change) {
+func (b *revisions) noteAndWake(c change.Kind) {
 	b.noteChange(c)
 	select {
 	case b.changed <- struct{}{}:
@@ -44,40 +28,40 @@ func (b *revisions) noteAndWake(c change) {
 }
 
 // noteChange notes a change that nobody has to be woken for. The lock is held.
-func (b *revisions) noteChange(c change) {
+func (b *revisions) noteChange(c change.Kind) {
 	b.rev++
-	if c&changesDemand != 0 {
+	if c&change.Demand != 0 {
 		b.revs.demand = b.rev
 	}
-	if c&changesSupply != 0 {
+	if c&change.Supply != 0 {
 		b.revs.supply = b.rev
 	}
-	if c&givesRoom != 0 {
+	if c&change.GivesRoom != 0 {
 		b.revs.room = b.rev
 	}
-	if c&changesDisruption != 0 {
+	if c&change.Disruption != 0 {
 		b.revs.disruption = b.rev
 	}
 }
 
 // podChange says what it means that a pod has come (no old), gone (no now) or changed.
-func podChange(old, now *cluster.Pod) change {
-	c := noChange
+func podChange(old, now *cluster.Pod) change.Kind {
+	c := change.None
 	if old != nil && now != nil && samePlacement(old, now) {
 		if old.EvictionCost != now.EvictionCost {
-			return changesDisruption
+			return change.Disruption
 		}
-		return noChange
+		return change.None
 	}
 	if needsPlace(old) || needsPlace(now) {
-		c |= changesDemand
+		c |= change.Demand
 	}
 	before, after := old != nil && old.UsesRoom(), now != nil && now.UsesRoom()
 	switch {
 	case !before && after:
-		c |= changesSupply // it takes room and gives none
+		c |= change.Supply // it takes room and gives none
 	case before:
-		c |= changesRoom
+		c |= change.Room
 	}
 	return c
 }

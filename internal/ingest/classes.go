@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -39,7 +40,7 @@ func (b *Book) reclaimDimensions(now time.Time) {
 			p := *e.Pool
 			p.Limits = b.specs.Dims.LimitsOf(e.Object.Spec.Limits)
 			e.Pool = &p
-			b.noteAndWake(changesRoom)
+			b.noteAndWake(change.Room)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
 		}
 		b.pods.set(p.UID, &p)
 	}
-	b.noteAndWake(changesDemand | changesRoom)
+	b.noteAndWake(change.Demand | change.Room)
 }
 
 // noteAttachLimits notes that some node or type can attach only so many volumes of these drivers: classes with such
@@ -113,7 +114,7 @@ func markUsed(used *[resource.Size]bool, v *resource.Vector) {
 func (b *Book) dimensionsFixed() [resource.Size]bool {
 	var used [resource.Size]bool
 	for _, e := range b.claims {
-		markUsed(&used, &e.claim.Requests)
+		markUsed(&used, &e.Claim.Requests)
 	}
 	for c := range b.commands.Each {
 		if create, ok := c.(command.CreateClaim); ok {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
@@ -80,5 +81,5 @@ func (b *Book) setUnreadable(pod *corev1.Pod, why string) {
 		p.UnschedulableSince = b.now()
 	}
 	b.pods.set(p.UID, p)
-	b.noteAndWake(changesDemand | changesRoom)
+	b.noteAndWake(change.Demand | change.Room)
 }

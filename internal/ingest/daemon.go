@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
@@ -59,7 +60,7 @@ func (b *Book) DeleteDaemon(uid types.UID) {
 		b.tries.AllowFor(ds.Name, b.now())
 	}
 	b.notes.forget("DaemonSet", string(uid))
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // refreshDaemon works out what the DaemonSet's next pod will be like. Where it may run is what the template says. What
@@ -72,7 +73,7 @@ func (b *Book) refreshDaemon(ds *appsv1.DaemonSet) {
 		shape = shape.WithRequests(requests)
 	}
 	if b.daemons.Put(ds, b.specs.Class(shape)) {
-		b.noteAndWake(changesRoom)
+		b.noteAndWake(change.Room)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/drift"
 )
 
@@ -145,7 +146,7 @@ func (b *Book) askDrift(ctx context.Context, provider DriftAsker, claims client.
 func (b *Book) setDrift(d *drift.State, reason string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.drift.Answered(d, b.claims[d.Claim].value(), reason, err, b.now()) {
-		b.noteAndWake(changesDisruption)
+	if b.drift.Answered(d, b.claims[d.Claim].Value(), reason, err, b.now()) {
+		b.noteAndWake(change.Disruption)
 	}
 }

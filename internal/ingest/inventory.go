@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/cloudprovider"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 )
 
 // inventoryTimeout bounds one answer of the cloud.
@@ -75,8 +76,8 @@ func (b *Book) SetInventory(at time.Time, list []*cloudprovider.Instance) {
 	news := b.inventory.Set(at, list)
 	b.instancesGone.Recheck(b.inventory.Now())
 	if !news {
-		b.noteChange(noChange) // it says the same at a later time
+		b.noteChange(change.None) // it says the same at a later time
 		return
 	}
-	b.noteAndWake(noChange)
+	b.noteAndWake(change.None)
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 )
 
 // readKubeSystem takes in what the namespace kube-system says about the cluster: its identity, and when a person has
@@ -27,5 +28,5 @@ func (b *Book) readKubeSystem(ns *corev1.Namespace) {
 		return
 	}
 	b.endOrphans, b.identity = said, string(ns.UID)
-	b.noteAndWake(noChange)
+	b.noteAndWake(change.None)
 }

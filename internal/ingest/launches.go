@@ -3,6 +3,8 @@ package ingest
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
+	"github.com/tenon-sh/tenon/internal/ingest/machines"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
@@ -30,14 +32,14 @@ func (b *Book) restoreLaunchResults(old *pools.Entry, p *cluster.Pool) {
 }
 
 // observeLaunch draws what there is to learn from a claim that has come a step further. The lock is held.
-func (b *Book) observeLaunch(old *claimEntry, c *cluster.Claim) change {
-	what := noChange
+func (b *Book) observeLaunch(old *machines.ClaimEntry, c *cluster.Claim) change.Kind {
+	what := change.None
 	_, complete := offerings.LaunchedAs(c)
 	if launched := c.Condition(cluster.Launched); launched.Status == cluster.True && complete && !wasLaunched(old) &&
 		b.market.Shortages.Sold(c, launched.Since) {
-		what = changesRoom
+		what = change.Room
 	}
-	if old != nil && !old.claim.Is(cluster.Registered) && c.Is(cluster.Registered) {
+	if old != nil && !old.Claim.Is(cluster.Registered) && c.Is(cluster.Registered) {
 		b.noteLaunchResult(c.Pool, true)
 	}
 	if c.Condition(cluster.Launched).Status != cluster.Unknown {
@@ -47,11 +49,11 @@ func (b *Book) observeLaunch(old *claimEntry, c *cluster.Claim) change {
 }
 
 // wasLaunched reports whether a claim had told already what it was launched as.
-func wasLaunched(old *claimEntry) bool {
-	if old == nil || !old.claim.Is(cluster.Launched) {
+func wasLaunched(old *machines.ClaimEntry) bool {
+	if old == nil || !old.Claim.Is(cluster.Launched) {
 		return false
 	}
-	_, complete := offerings.LaunchedAs(old.claim)
+	_, complete := offerings.LaunchedAs(old.Claim)
 	return complete
 }
 

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
@@ -65,12 +66,12 @@ func (b *machineState) mayBeOurNode(node string, class *cluster.PodClass) bool {
 	if e == nil {
 		return true
 	}
-	c := b.claims[b.claimBy[e.node.ProviderID]]
+	c := b.claims[b.claimBy[e.Node.ProviderID]]
 	if c == nil {
 		return false
 	}
-	return !c.claim.Is(cluster.Initialized) ||
-		slices.ContainsFunc(c.claim.Seats, func(s cluster.Seat) bool { return s.Class == class.Key })
+	return !c.Claim.Is(cluster.Initialized) ||
+		slices.ContainsFunc(c.Claim.Seats, func(s cluster.Seat) bool { return s.Class == class.Key })
 }
 
 // indexNominee keeps the index of pods by the node that was named for them. The lock is held.
@@ -99,8 +100,8 @@ func (b *podState) unindexNominee(p *cluster.Pod) {
 
 // rereadNominees decides anew about the pods for which a node was named, after the node or its claim has changed. The
 // lock is held.
-func (b *Book) rereadNominees(node string) change {
-	what := noChange
+func (b *Book) rereadNominees(node string) change.Kind {
+	what := change.None
 	for uid, n := range b.nominees[node] {
 		old, found := b.pods.get(uid)
 		if !found {

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
@@ -36,6 +37,6 @@ func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
 		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 			UID:    string(o.GetUID()),
 			Reason: tooLong, Warning: true, Message: why + "; " + instead}
-		b.noteAndWake(noChange)
+		b.noteAndWake(change.None)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 )
 
 // isOthers reports whether a NodeClass is of a kind that our provider does not have. A reference that lacks its group
@@ -37,7 +38,7 @@ func (b *Book) setOtherPool(pool *v1.NodePool) bool {
 	}
 	class := cluster.ClassRef{Group: ref.Group, Kind: ref.Kind, Name: ref.Name}
 	if b.others.SetPool(pool.Name, class) {
-		b.noteAndWake(changesRoom) // pods are told how many there are
+		b.noteAndWake(change.Room) // pods are told how many there are
 	}
 	return true
 }
@@ -45,7 +46,7 @@ func (b *Book) setOtherPool(pool *v1.NodePool) bool {
 // dropOtherPool forgets a NodePool of another controller. The lock is held.
 func (b *Book) dropOtherPool(name string) {
 	if b.others.DropPool(name) {
-		b.noteAndWake(changesRoom)
+		b.noteAndWake(change.Room)
 	}
 }
 
@@ -59,7 +60,7 @@ func (b *Book) setOtherClaim(claim *v1.NodeClaim) bool {
 		b.dropClaim(claim.Name)
 	}
 	if b.others.SetClaim(claim.Name, string(claim.UID), claim.Status.ProviderID) {
-		b.noteAndWake(noChange)
+		b.noteAndWake(change.None)
 	}
 	return true
 }
@@ -69,6 +70,6 @@ func (b *Book) dropOtherClaim(name string) bool {
 	if !b.others.DropClaim(name) {
 		return false
 	}
-	b.noteAndWake(noChange)
+	b.noteAndWake(change.None)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 )
@@ -15,7 +16,7 @@ func (b *Book) Begin(c command.Command) {
 	defer b.mu.Unlock()
 	b.commands.Begin(c)
 	if _, create := c.(command.CreateClaim); create {
-		b.noteChange(changesSupply)
+		b.noteChange(change.Supply)
 		return
 	}
 	b.noteChange(b.bindChange(c))
@@ -41,32 +42,32 @@ func (b *Book) Quarantine(q cluster.Quarantine) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.quarantined.Add(q, b.now())
-	b.noteAndWake(changesDemand | changesRoom | changesDisruption)
+	b.noteAndWake(change.Demand | change.Room | change.Disruption)
 }
 
 // endChange says what it means that a command is under way no longer; there may be none. A claim that was counted on
 // and has not appeared is one less to count on. The lock is held.
-func (b *Book) endChange(c command.Command) change {
+func (b *Book) endChange(c command.Command) change.Kind {
 	if c == nil {
-		return noChange
+		return change.None
 	}
 	if create, ok := c.(command.CreateClaim); ok && b.claims[create.Name] == nil {
-		return changesRoom
+		return change.Room
 	}
 	return b.bindChange(c)
 }
 
 // applyOutcome takes in what an outcome says about the cloud. The lock is held.
-func (b *Book) applyOutcome(o command.Outcome) change {
-	what := noChange
+func (b *Book) applyOutcome(o command.Outcome) change.Kind {
+	what := change.None
 	if b.market.Shortages.Refuse(o.Unavailable, o.At) {
-		what |= changesSupply
+		what |= change.Supply
 	}
 	switch c := o.Command.(type) {
 	case command.Terminate:
 		if o.InstanceGone {
 			b.instancesGone.Note(c, o.At)
-			what |= changesSupply
+			what |= change.Supply
 		}
 		b.noteOrphanEnd(c, o)
 		if o.Err != nil {
@@ -77,35 +78,35 @@ func (b *Book) applyOutcome(o command.Outcome) change {
 	case command.Evict:
 		if o.Err == nil {
 			b.noteEviction(c, o.At)
-			what |= changesDisruption
+			what |= change.Disruption
 		}
 	case command.DeleteClaim:
 		if e := b.claims[c.Claim]; e != nil && o.Err == nil && isFailedLaunch(c) {
-			b.noteLaunchResult(e.claim.Pool, false)
+			b.noteLaunchResult(e.Claim.Pool, false)
 		}
 	}
 	return what
 }
 
 // applyLaunch takes in what became of a launch. The lock is held.
-func (b *Book) applyLaunch(c command.LaunchInstance, o command.Outcome) change {
+func (b *Book) applyLaunch(c command.LaunchInstance, o command.Outcome) change.Kind {
 	if o.Err != nil {
 		b.requestInventory() // the cloud may have launched it all the same
 	}
 	e := b.claims[c.Claim]
-	if e == nil || e.claim.UID != c.UID { // a namesake is another claim
-		return noChange
+	if e == nil || e.Claim.UID != c.UID { // a namesake is another claim
+		return change.None
 	}
-	what := noChange
-	switch held, freed := b.launches.Update(e.claim.Pool, o); {
+	what := change.None
+	switch held, freed := b.launches.Update(e.Claim.Pool, o); {
 	case freed:
-		what = changesRoom
+		what = change.Room
 	case held:
-		what = changesSupply
+		what = change.Supply
 	}
 	if o.Refused && o.Err == nil {
-		b.launches.Refuse(e.claim.UID, o.At, o.Refusal)
-		what |= changesSupply // its pods look for another place
+		b.launches.Refuse(e.Claim.UID, o.At, o.Refusal)
+		what |= change.Supply // its pods look for another place
 	}
 	return what
 }
@@ -114,7 +115,7 @@ func (b *Book) applyLaunch(c command.LaunchInstance, o command.Outcome) change {
 // launched for a claim that has another instance does not count: it was certain to be one too many. The lock is held.
 func (b *Book) noteOrphanEnd(c command.Terminate, o command.Outcome) {
 	for _, e := range b.claims {
-		if e.claim.UID == c.UID && c.UID != "" {
+		if e.Claim.UID == c.UID && c.UID != "" {
 			return
 		}
 	}
@@ -132,13 +133,13 @@ func (b *Book) look(kind, name string) inflight.Seen {
 	switch kind {
 	case command.KindClaim:
 		if e := b.claims[name]; e != nil {
-			return inflight.Seen{There: true, Leaving: !e.claim.Deleting.IsZero(),
-				Version: decode.ParseVersion(e.claim.Version)}
+			return inflight.Seen{There: true, Leaving: !e.Claim.Deleting.IsZero(),
+				Version: decode.ParseVersion(e.Claim.Version)}
 		}
 	case command.KindNode:
 		if e := b.nodes[name]; e != nil {
-			return inflight.Seen{There: true, Leaving: !e.node.Deleting.IsZero(),
-				Version: decode.ParseVersion(e.node.Version)}
+			return inflight.Seen{There: true, Leaving: !e.Node.Deleting.IsZero(),
+				Version: decode.ParseVersion(e.Node.Version)}
 		}
 	case command.KindPool:
 		if e := b.pools[name]; e != nil {
@@ -160,10 +161,10 @@ func (b *Book) expireOld(now time.Time) {
 	}
 	opened, forgotten := b.market.Shortages.Update(now)
 	for range opened + b.launches.EndBackoffs(now) {
-		b.noteChange(changesRoom)
+		b.noteChange(change.Room)
 	}
 	for range forgotten {
-		b.noteChange(changesSupply)
+		b.noteChange(change.Supply)
 	}
 	b.endProtections(now)
 	b.evictions.Forget(now)
@@ -174,12 +175,12 @@ func (b *Book) expireOld(now time.Time) {
 // The lock is held.
 func (b *Book) machinesLeft(yield func(string) bool) {
 	for _, e := range b.claims {
-		if !yield(e.claim.UID) || !yield(e.claim.ProviderID) {
+		if !yield(e.Claim.UID) || !yield(e.Claim.ProviderID) {
 			return
 		}
 	}
 	for _, e := range b.nodes {
-		if !yield(e.node.ProviderID) {
+		if !yield(e.Node.ProviderID) {
 			return
 		}
 	}

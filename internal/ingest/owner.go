@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 )
 
@@ -26,7 +27,7 @@ func (b *Book) SetOwner(o cluster.Owner) {
 		return
 	}
 	b.owners.set(o.UID, o)
-	b.noteAndWake(noChange)
+	b.noteAndWake(change.None)
 }
 
 // DeleteOwner takes in that an owner is gone.
@@ -34,7 +35,7 @@ func (b *Book) DeleteOwner(namespace string, uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.owners.remove(cluster.OwnerKey(namespace, string(uid)))
-	b.noteAndWake(noChange)
+	b.noteAndWake(change.None)
 }
 
 // ownerOf reads how many pods a workload wants at the same time; ok is false for kinds that say nothing about it.

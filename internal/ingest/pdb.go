@@ -7,6 +7,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
@@ -73,12 +74,12 @@ func (b *Book) putPDB(id string, g *cluster.PDB) {
 	before, now := old.Surplus(), g.Surplus()
 	switch {
 	case before != now, now >= 0 && !reflect.DeepEqual(old.Selector, g.Selector):
-		b.noteAndWake(changesDemand | changesRoom)
+		b.noteAndWake(change.Demand | change.Room)
 	case old != nil && g != nil && old.Allowed == g.Allowed && old.NeverAllows() == g.NeverAllows() &&
 		allowsUnready(old) == allowsUnready(g) && reflect.DeepEqual(old.Selector, g.Selector):
-		b.noteChange(noChange) // the counts move with every pod that comes or goes, and nobody waits for them
+		b.noteChange(change.None) // the counts move with every pod that comes or goes, and nobody waits for them
 	default:
-		b.noteAndWake(changesDisruption)
+		b.noteAndWake(change.Disruption)
 	}
 }
 

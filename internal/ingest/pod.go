@@ -54,7 +54,7 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 // isLeaving reports whether a node is on its way out: then it matters which of its pods are ready. The lock is held.
 func (b *machineState) isLeaving(node string) bool {
 	e := b.nodes[node]
-	return e != nil && (!e.node.Deleting.IsZero() || e.node.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule))
+	return e != nil && (!e.Node.Deleting.IsZero() || e.Node.HasTaint(cluster.DisruptedTaint, cluster.NoSchedule))
 }
 
 // DeletePod takes in that a pod is gone.
@@ -156,7 +156,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 // sorts pods by node finds it in the cache.
 func (b *machineState) sharedNodeName(name string) string {
 	if e := b.nodes[name]; e != nil {
-		return e.node.Name
+		return e.Node.Name
 	}
 	return name
 }

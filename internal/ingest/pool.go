@@ -8,6 +8,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
@@ -48,11 +49,11 @@ func (b *Book) putPool(e *pools.Entry) {
 	b.restoreLaunchResults(old, e.Pool)
 	switch {
 	case old == nil || old.PlacesOtherwise(e):
-		b.noteAndWake(changesRoom)
+		b.noteAndWake(change.Room)
 	case old.DisruptsOtherwise(e):
-		b.noteAndWake(changesDisruption)
+		b.noteAndWake(change.Disruption)
 	case settled || !reflect.DeepEqual(old.Pool, e.Pool):
-		b.noteAndWake(noChange)
+		b.noteAndWake(change.None)
 	}
 }
 
@@ -79,7 +80,7 @@ func (b *Book) dropPool(name string) {
 	b.launches.Forget(name)
 	b.slots.DropPool(name)
 	b.settleWrites(command.KindPool, name)
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // poolNow is the pool with everything that depends on the moment: its class, its catalog and which budgets hold. The
@@ -145,7 +146,7 @@ func (b *Book) SetNodeClass(ref cluster.ClassRef, state cluster.NodeClassState) 
 			b.requestCatalog(name, -1)
 		}
 	}
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // DeleteNodeClass takes in that a NodeClass is gone.
@@ -156,7 +157,7 @@ func (b *Book) DeleteNodeClass(ref cluster.ClassRef) {
 	b.drift.ForgetClass(ref)
 	b.market.DropClass(ref)
 	b.forgetLaunches(ref)
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // poolStatus is the status of a NodePool. The lock is held.

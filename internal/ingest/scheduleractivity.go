@@ -30,16 +30,3 @@ func (b *Book) noteActivityOf(old, now *cluster.Pod) {
 	}
 	b.noteActivity(false)
 }
-
-// opensNode reports whether a node lets in pods that it kept out before: kube-scheduler then tries all that wait.
-func opensNode(old *nodeEntry, now *cluster.Node) bool {
-	if old == nil || old.node.Cordoned && !now.Cordoned || old.node.KeptFor != "" && now.KeptFor == "" {
-		return true
-	}
-	for _, t := range old.node.Taints {
-		if t.Effect != cluster.PreferNoSchedule && !now.HasTaint(t.Key, t.Effect) {
-			return true
-		}
-	}
-	return false
-}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/volumes"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -81,7 +82,7 @@ func (b *Book) SetAttachment(va *storagev1.VolumeAttachment) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.attachments.Set(va) {
-		b.noteChange(noChange) // nobody waits for a volume to be attached
+		b.noteChange(change.None) // nobody waits for a volume to be attached
 	}
 }
 
@@ -90,7 +91,7 @@ func (b *Book) DeleteAttachment(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.attachments.Delete(name) {
-		b.noteAndWake(noChange) // a node on its way out may have been waiting for it
+		b.noteAndWake(change.None) // a node on its way out may have been waiting for it
 	}
 }
 
@@ -136,7 +137,7 @@ func (b *Book) applyVolumes(p *cluster.Pod, v *volumes.PodVolumes) {
 // held.
 func (b *Book) refreshVolumes(uids []string) {
 	if b.mounts.Defer(uids) {
-		b.noteAndWake(noChange)
+		b.noteAndWake(change.None)
 		return
 	}
 	b.refreshPods(uids, func(p *cluster.Pod) { b.applyVolumes(p, b.mounts.Of(p.UID)) })
@@ -179,14 +180,14 @@ func (b *Book) setCSILimits(node string, limits map[string]int32) {
 	}
 	b.noteAttachLimits(slices.Collect(maps.Keys(limits)))
 	if e := b.nodes[node]; e != nil {
-		n := *e.node
-		n.Allocatable = b.allocatableOf(&n, e.allocatable)
+		n := *e.Node
+		n.Allocatable = b.allocatableOf(&n, e.Allocatable)
 		what := b.observeCapacity(&n)
-		if n.Allocatable != e.node.Allocatable {
-			e.node = &n
-			what |= changesRoom
+		if n.Allocatable != e.Node.Allocatable {
+			e.Node = &n
+			what |= change.Room
 		}
-		if what != noChange {
+		if what != change.None {
 			b.noteAndWake(what)
 		}
 	}
@@ -204,7 +205,7 @@ func (b *Book) SetNamespace(ns *corev1.Namespace) {
 		return
 	}
 	b.namespaces.set(ns.Name, labels)
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // DeleteNamespace takes in that a namespace is gone.
@@ -212,12 +213,12 @@ func (b *Book) DeleteNamespace(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.namespaces.remove(name)
-	b.noteAndWake(changesRoom)
+	b.noteAndWake(change.Room)
 }
 
 // refreshPods gives pods anew what follows from other objects, and notes what that changes. The lock is held.
 func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
-	what := noChange
+	what := change.None
 	changed := false
 	for _, uid := range uids {
 		old, found := b.pods.get(uid)

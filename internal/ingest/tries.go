@@ -55,7 +55,7 @@ func (b *Book) slotEnd(c *cluster.Claim) tries.SlotEnd {
 // eachClaim yields the claims in no order. The lock is held.
 func (b *machineState) eachClaim(yield func(*cluster.Claim) bool) {
 	for _, e := range b.claims {
-		if !yield(e.claim) {
+		if !yield(e.Claim) {
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (b *machineState) eachClaim(yield func(*cluster.Claim) bool) {
 // claimOfNode is the claim whose machine a node runs on; nil if it is not known. The lock is held.
 func (b *machineState) claimOfNode(node string) *cluster.Claim {
 	if n := b.nodes[node]; n != nil {
-		return b.claims[b.claimBy[n.node.ProviderID]].value()
+		return b.claims[b.claimBy[n.Node.ProviderID]].Value()
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (b *machineState) claimOfNode(node string) *cluster.Claim {
 // nodeOf is the node of a claim, if it is known.
 func (b *machineState) nodeOf(c *cluster.Claim) *cluster.Node {
 	if e := b.nodes[b.nodeBy[c.ProviderID]]; e != nil {
-		return e.node
+		return e.Node
 	}
 	return nil
 }

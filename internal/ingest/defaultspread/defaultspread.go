@@ -199,7 +199,9 @@ func (d *Spread) Bases(yield func(*podspec.Spec) bool) {
 }
 
 // Entries is how many entries about pods and Services are kept.
-func (d *Spread) Entries() int { return len(d.pods) + len(d.inNamespace) + len(d.podsOf) + len(d.services) }
+func (d *Spread) Entries() int {
+	return len(d.pods) + len(d.inNamespace) + len(d.podsOf) + len(d.services)
+}
 
 func addToIndex[K comparable](index map[K]map[string]bool, key K, uid string) {
 	if index[key] == nil {
