@@ -24,8 +24,16 @@ func NewNodeHealth(s *cluster.Snapshot, set RepairSettings) *NodeHealth {
 
 // StillUnhealthy reports whether the node of a claim that was to be replaced for its health still is to be.
 func (h *NodeHealth) StillUnhealthy(c *cluster.Claim) bool {
-	_, unhealthy := NeedsRepair(h.s, h.set, c)
-	return unhealthy && h.set.Enabled && !h.TooManyUnhealthy(c.Pool)
+	_, unhealthy := h.Unhealthy(c)
+	return unhealthy && !h.TooManyUnhealthy(c.Pool)
+}
+
+// Unhealthy says what ails the node of a claim, if it is to be replaced for that.
+func (h *NodeHealth) Unhealthy(c *cluster.Claim) (condition UnhealthyCondition, is bool) {
+	if !h.set.Enabled {
+		return UnhealthyCondition{}, false
+	}
+	return needsRepair(h.s, h.set, c)
 }
 
 // Grace is how long the pods of an unhealthy node have to leave once it goes: the least that one of the policies says
@@ -120,9 +128,9 @@ func (u *UnhealthyCondition) Message(n *cluster.Node) string {
 		u.Policy.Toleration)
 }
 
-// NeedsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
+// needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody
 // has asked to leave it alone.
-func NeedsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (UnhealthyCondition, bool) {
+func needsRepair(s *cluster.Snapshot, set RepairSettings, c *cluster.Claim) (UnhealthyCondition, bool) {
 	n := s.NodeOf(c.Name)
 	if n == nil || n.DoNotRepair || c.DoNotRepair {
 		return UnhealthyCondition{}, false

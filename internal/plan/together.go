@@ -6,7 +6,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/disrupt/execute"
 )
 
 // droppedCommands are what a plan has to do without: the departures of which one can't go now, and the moves of which a
@@ -71,7 +70,7 @@ func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
 			together[d.Departure] = append(together[d.Departure], d)
 		}
 	}
-	var budgets *execute.BudgetRecheck
+	var budgets *disrupt.BudgetRecheck
 	allowed, all := make(map[string]bool), len(p.Commands)
 	p.Commands = slices.DeleteFunc(p.Commands, func(c command.Command) bool {
 		d, ok := c.(command.DeleteClaim)
@@ -79,7 +78,7 @@ func (p *Plan) dropBeyondBudgets(s *cluster.Snapshot) {
 			return false
 		}
 		if budgets == nil {
-			budgets = execute.NewBudgetRecheck(s)
+			budgets = disrupt.NewBudgetRecheck(s)
 		}
 		if d.Departure == "" {
 			return !budgets.Allow([]command.DeleteClaim{d})

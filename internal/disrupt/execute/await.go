@@ -13,25 +13,31 @@ import (
 // nothing otherwise, and each would buy machines that are thrown away.
 const retryWaitFactor = 2
 
-// timeout is how long replacements are awaited.
-func (ex *executor) timeout() time.Duration { return ex.set.ReplacementWait() }
-
 // longestWait is how long a move lasts at most until its nodes go.
-func (ex *executor) longestWait(m *activeMove) time.Duration {
-	if slices.ContainsFunc(m.nodes, m.gaveUpBefore) {
-		return retryWaitFactor * ex.timeout()
+func (am *activeMove) longestWait(set disrupt.Settings) time.Duration {
+	if slices.ContainsFunc(am.nodes, am.gaveUpBefore) {
+		return retryWaitFactor * set.ReplacementWait()
 	}
-	return ex.timeout()
+	return set.ReplacementWait()
+}
+
+// waits are how long moves wait, and for what.
+type waits struct {
+	*frame
+	// fencePending says that a fence is being put up of which it is not known yet in which move it is.
+	fencePending bool
+	// awaitingReplacements are the moves for which something was made that is not up yet, once somebody has asked.
+	awaitingReplacements map[string]bool
 }
 
 // longestWaitFor is how long at most a replacement is waited for.
-func (ex *executor) longestWaitFor(c *cluster.Claim) time.Duration {
-	for _, m := range ex.moves {
-		if m.id == c.Replaces && c.Is(cluster.Launched) && ex.s.IsReplacement(c) {
-			return ex.longestWait(m)
+func (vf *verifier) longestWaitFor(c *cluster.Claim) time.Duration {
+	for _, m := range vf.moves {
+		if m.id == c.Replaces && c.Is(cluster.Launched) && vf.s.IsReplacement(c) {
+			return m.longestWait(vf.set)
 		}
 	}
-	return ex.timeout()
+	return vf.set.ReplacementWait()
 }
 
 // gaveUpBefore reports whether a move of the node was given up not long before this one began.
@@ -44,13 +50,13 @@ func (am *activeMove) gaveUpBefore(c disrupt.Candidate) bool {
 }
 
 // mayWait reports whether a move may go on waiting, and gives it up if it has waited for too long.
-func (ex *executor) mayWait(m *activeMove) bool {
-	due := m.fencedAt.Add(ex.timeout())
-	if !ex.s.Now.Before(due) && ex.allLaunched(m) {
-		due = m.fencedAt.Add(ex.longestWait(m))
+func (wt *waits) mayWait(m *activeMove) bool {
+	due := m.fencedAt.Add(wt.set.ReplacementWait())
+	if !wt.s.Now.Before(due) && wt.allLaunched(m) {
+		due = m.fencedAt.Add(m.longestWait(wt.set))
 	}
-	if ex.s.Now.Before(due) {
-		ex.wake(due)
+	if wt.s.Now.Before(due) {
+		wt.Wake(due)
 		return true
 	}
 	m.giveUp(disrupt.ReplacementsLate, true)
@@ -59,10 +65,10 @@ func (ex *executor) mayWait(m *activeMove) bool {
 
 // allLaunched reports whether new nodes were made for the pods of the move, and all that are needed have been launched:
 // nothing more has to be bought. Some of them may have been made for other moves.
-func (ex *executor) allLaunched(m *activeMove) bool {
+func (wt *waits) allLaunched(m *activeMove) bool {
 	var made []*cluster.Claim
-	for _, c := range ex.s.Claims {
-		if c.Replaces == m.id && c.Deleting.IsZero() && ex.s.IsReplacement(c) {
+	for _, c := range wt.s.Claims {
+		if c.Replaces == m.id && c.Deleting.IsZero() && wt.s.IsReplacement(c) {
 			made = append(made, c)
 		}
 	}
@@ -71,7 +77,7 @@ func (ex *executor) allLaunched(m *activeMove) bool {
 		if dest.distance > atComingNode && !m.isStatic {
 			return false
 		}
-		if c := ex.destinationClaim(*dest); c != nil && ex.s.IsReplacement(c) {
+		if c := wt.destinationClaim(*dest); c != nil && wt.s.IsReplacement(c) {
 			made = append(made, c)
 		}
 	}
@@ -79,6 +85,6 @@ func (ex *executor) allLaunched(m *activeMove) bool {
 }
 
 // isOverdue reports whether a move should be over even if its replacements came at the last moment.
-func (ex *executor) isOverdue(m *activeMove) bool {
-	return !ex.s.Now.Before(m.fencedAt.Add(ex.longestWait(m) + ex.timeout()/10))
+func (wt *waits) isOverdue(m *activeMove) bool {
+	return !wt.s.Now.Before(m.fencedAt.Add(m.longestWait(wt.set) + wt.set.ReplacementWait()/10))
 }

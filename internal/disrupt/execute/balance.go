@@ -31,6 +31,13 @@ func (b *balanceSheet) shortfall(set disrupt.Settings, more float64) disrupt.Blo
 	return ""
 }
 
+// balancer works out what linked moves are worth.
+type balancer struct {
+	*frame
+	// totals are what balances are measured against, once somebody asks.
+	totals disrupt.PoolTotals
+}
+
 // balanceOf adds up what it is worth if these nodes of the linked moves go and nothing more is bought; known is false
 // if nobody can tell.
 //
@@ -38,18 +45,18 @@ func (b *balanceSheet) shortfall(set disrupt.Settings, more float64) disrupt.Blo
 // But if some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some
 // nodes are on their way out, not for replacements that none of its pods goes to: nobody needs those, and they go in
 // any case.
-func (ex *executor) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
+func (bl *balancer) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
 	t.removed = nodes
 	sunk, leaving := false, leavingOf(l)
 	for _, c := range l.replacements {
-		if ex.isSunkCost(c) {
+		if bl.isSunkCost(c) {
 			sunk = true
 			continue
 		}
-		if len(leaving) > 0 && !ex.usesReplacement(l, c) {
+		if len(leaving) > 0 && !bl.usesReplacement(l, c) {
 			continue
 		}
-		price, ok := ex.replacementPrice(c)
+		price, ok := replacementPrice(bl.s, c)
 		if !ok {
 			return t, false
 		}
@@ -65,23 +72,23 @@ func (ex *executor) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t bala
 }
 
 // usesReplacement reports whether some pod of the linked moves goes to the replacement.
-func (ex *executor) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
+func (bl *balancer) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
 	return slices.ContainsFunc(l.moves, func(m *activeMove) bool {
 		return slices.ContainsFunc(m.destinations, func(dest destination) bool {
-			return ex.destinationClaim(dest) == c
+			return bl.destinationClaim(dest) == c
 		})
 	})
 }
 
 // fullBalance adds up what all of linked moves is worth if these nodes of it go: whoever buys more for it, or lets some
 // of its nodes stay, must make up for everything that was bought before.
-func (ex *executor) fullBalance(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
+func (bl *balancer) fullBalance(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
 	t.removed = slices.Concat(nodes, leavingOf(l))
 	for i := range t.removed {
 		t.removedPrice += t.removed[i].Price
 	}
 	for _, c := range l.replacements {
-		price, ok := ex.replacementPrice(c)
+		price, ok := replacementPrice(bl.s, c)
 		if !ok {
 			return t, false
 		}
@@ -101,31 +108,31 @@ func leavingOf(l *linkedMoves) []disrupt.Candidate {
 
 // isSunkCost reports whether a replacement stays whatever becomes of the moves it was made for: somebody runs there, or
 // is to who goes in none of them.
-func (ex *executor) isSunkCost(c *cluster.Claim) bool {
-	host := cluster.HostName(c, ex.s.NodeOf(c.Name))
-	return !ex.isUnusedReplacement(c) || ex.neededHosts[host] || ex.otherPodsHosts[host]
+func (bl *balancer) isSunkCost(c *cluster.Claim) bool {
+	host := cluster.HostName(c, bl.s.NodeOf(c.Name))
+	return !bl.isUnusedReplacement(c) || bl.neededHosts[host] || bl.otherPodsHosts[host]
 }
 
 // isUnusedReplacement reports whether nobody runs on a replacement.
-func (ex *executor) isUnusedReplacement(c *cluster.Claim) bool {
-	n := ex.s.NodeOf(c.Name)
-	return n == nil || disrupt.NoWorkload(ex.s.PodsOn(n.Name))
+func (bl *balancer) isUnusedReplacement(c *cluster.Claim) bool {
+	n := bl.s.NodeOf(c.Name)
+	return n == nil || disrupt.NoWorkload(bl.s.PodsOn(n.Name))
 }
 
 // isChargedToMove reports whether the move that a claim was made for has to pay for it: it was made for this try, or
 // for an earlier one and nobody runs there. What is left of an earlier try and is in use is a node like any other.
-func (ex *executor) isChargedToMove(c *cluster.Claim) bool {
-	return c.Replaces != "" && (ex.isUnusedReplacement(c) || ex.s.IsReplacement(c))
+func (bl *balancer) isChargedToMove(c *cluster.Claim) bool {
+	return c.Replaces != "" && (bl.isUnusedReplacement(c) || bl.s.IsReplacement(c))
 }
 
 // replacementPrice is what a replacement costs or, while that is open, what it will cost at least; known is false if
 // nobody sells what it is.
-func (ex *executor) replacementPrice(c *cluster.Claim) (price float64, known bool) {
-	p := ex.s.Pool(c.Pool)
+func replacementPrice(s *cluster.Snapshot, c *cluster.Claim) (price float64, known bool) {
+	p := s.Pool(c.Pool)
 	if c.Price > 0 || p == nil || p.Catalog == nil {
 		return c.Price, c.Price > 0
 	}
-	n := ex.s.NodeOf(c.Name)
+	n := s.NodeOf(c.Name)
 	kind, terms := disrupt.LabelOf(c, n, cluster.InstanceTypeLabel), disrupt.LabelOf(c, n, cluster.CapacityTypeLabel)
 	if kind != "" && terms != "" { // a node may say what it is before its claim does, but not on what terms
 		return p.Catalog.Price(kind, disrupt.LabelOf(c, n, cluster.ZoneLabel), terms)
@@ -146,13 +153,13 @@ func (ex *executor) replacementPrice(c *cluster.Claim) (price float64, known boo
 
 // isUnbalanced reports whether some pool finds the disturbance too much for what is saved. Once some nodes of a move
 // are on their way out that is decided.
-func (ex *executor) isUnbalanced(nodes []disrupt.Candidate, saving float64) bool {
+func (bl *balancer) isUnbalanced(nodes []disrupt.Candidate, saving float64) bool {
 	balances := func(c disrupt.Candidate) bool { return c.Pool.Policy == cluster.Balanced }
 	if !slices.ContainsFunc(nodes, balances) {
 		return false
 	}
-	if ex.totals == nil {
-		ex.totals = disrupt.NewPoolTotals(ex.s)
+	if bl.totals == nil {
+		bl.totals = disrupt.NewPoolTotals(bl.s)
 	}
-	return ex.totals.Approves(ex.set, nodes, saving) != nil
+	return bl.totals.Approves(bl.set, nodes, saving) != nil
 }

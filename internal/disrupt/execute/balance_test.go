@@ -78,7 +78,7 @@ func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
 	s.Nodes[0].Labels = disrupttest.LabelsFor("small", "a", disrupt.Spot)
 	s.Claims[0].Deleting = s.Now
 	m := &activeMove{}
-	if newExecutor(s.Seal(), disrupt.Settings{}, Input{}).noteLeaving(m, s.Claims[0],
+	if (&gathered{s: s.Seal()}).noteLeaving(m, s.Claims[0],
 		s.Nodes[0]); len(m.leaving) != 1 ||
 		m.leaving[0].Price != 0.3 {
 		t.Errorf("%+v, want one for 0.3", m.leaving)
@@ -124,11 +124,11 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	}
 	x, l, made = halfway()
 	made.Price, made.Labels = 0, disrupttest.LabelsFor("small", "a", disrupt.Spot)
-	if price, known := x.replacementPrice(made); !known || price != 0.3 {
+	if price, known := replacementPrice(x.s, made); !known || price != 0.3 {
 		t.Errorf("a small spot node costs %v (known: %v), want 0.3", price, known)
 	}
 	made.Labels = cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: disrupt.OnDemand})
-	if price, known := x.replacementPrice(made); !known || price != 0.3 {
+	if price, known := replacementPrice(x.s, made); !known || price != 0.3 {
 		t.Errorf("nobody knows of which type it is: it costs %v (known: %v), want the least that is sold, 0.3",
 			price, known)
 	}

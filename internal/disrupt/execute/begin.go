@@ -9,22 +9,30 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
+// beginner begins moves that a search has found.
+type beginner struct {
+	*frame
+	*waits
+	*fences
+	*savingMoves
+}
+
 // beginProposed begins the moves that a search has found, as far as they still hold beside those under way and the
 // budgets allow them. Where the search has put the pods is proof enough if these places are still free; otherwise they
 // are placed once more. Each move is verified again when its nodes are fenced.
-func (ex *executor) beginProposed(found *disrupt.Proposal) {
+func (bg *beginner) beginProposed(found *disrupt.Proposal) {
 	if found == nil {
 		return
 	}
-	if ex.fencePending { // others are about to begin, and nobody can tell yet what room they need
+	if bg.fencePending { // others are about to begin, and nobody can tell yet what room they need
 		for i := range found.Moves {
-			ex.skip(&found.Moves[i], disrupt.BeingDisrupted)
+			bg.skip(&found.Moves[i], disrupt.BeingDisrupted)
 		}
 		return
 	}
-	before := len(ex.Begun)
-	if t := ex.beginCertain(found.Moves); len(t.active) > 0 {
-		ex.beginDecided(ex.decideLinked(t, t.active), before)
+	before := len(bg.Begun)
+	if t := bg.beginCertain(found.Moves); len(t.active) > 0 {
+		bg.beginDecided(bg.decideLinked(t, t.active), before)
 	}
 }
 
@@ -38,25 +46,25 @@ type uncertainMoves struct {
 
 // beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the
 // others.
-func (ex *executor) beginCertain(moves []disrupt.Move) *uncertainMoves {
-	p := ex.newPlacementCheck()
+func (bg *beginner) beginCertain(moves []disrupt.Move) *uncertainMoves {
+	p := bg.newPlacementCheck()
 	t := &uncertainMoves{proposed: make(map[*activeMove]*disrupt.Move), others: p.others}
 	for i := range moves {
 		m := &moves[i]
-		candidates, reason := ex.recheckNodes(m, p.promisedHosts)
+		candidates, reason := bg.recheckNodes(m, p.promisedHosts)
 		if reason == "" {
-			reason = ex.reserveBudgets(m, candidates)
+			reason = bg.reserveBudgets(m, candidates)
 		}
 		if reason != "" {
-			ex.skip(m, reason)
+			bg.skip(m, reason)
 			continue
 		}
 		am := &activeMove{id: m.ID, reason: m.Reason, nodes: candidates}
 		if bins, ok := p.stillHolds(m, candidates); ok {
-			ex.fence(am)
-			ex.Begun[len(ex.Begun)-1] = *m
+			bg.fence(am)
+			bg.Begun[len(bg.Begun)-1] = *m
 			for i := range bins {
-				ex.Replacements = append(ex.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Replaces: am.id,
+				bg.Replacements = append(bg.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Replaces: am.id,
 					Reason: am.reason})
 			}
 			continue
@@ -75,16 +83,16 @@ type linkedDecision struct {
 }
 
 // decideLinked places the pods of some of the uncertain moves together and says which of the moves may begin.
-func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
+func (bg *beginner) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
 	var before, memo verifiedPlacement
-	ex.placeMoves(moves, ex.ongoing(), t.others, &before, &memo)
+	bg.placeMoves(moves, bg.ongoing(), t.others, &before, &memo)
 	var out []linkedDecision
-	for _, l := range ex.linkMoves(moves) {
+	for _, l := range bg.linkMoves(moves) {
 		v := linkedDecision{linkedMoves: l}
 		for _, m := range l.moves {
 			v.proposals = append(v.proposals, t.proposed[m])
 		}
-		v.blocked = ex.blockedBy(&v, memo.placement.Bins)
+		v.blocked = bg.blockedBy(&v, memo.placement.Bins)
 		out = append(out, v)
 	}
 	return out
@@ -92,49 +100,49 @@ func (ex *executor) decideLinked(t *uncertainMoves, moves []*activeMove) []linke
 
 // beginDecided begins the moves that may. If some of what was found begins, which is what was begun after the first so
 // many, the others are looked at again once that is done: all were placed together.
-func (ex *executor) beginDecided(list []linkedDecision, first int) {
+func (bg *beginner) beginDecided(list []linkedDecision, first int) {
 	for _, v := range list {
 		if v.blocked != nil {
 			continue
 		}
 		for i, m := range v.moves {
-			ex.fence(m)
-			ex.Begun[len(ex.Begun)-1] = *v.proposals[i]
+			bg.fence(m)
+			bg.Begun[len(bg.Begun)-1] = *v.proposals[i]
 		}
 	}
 	for _, v := range list {
 		if v.blocked == nil {
 			continue
 		}
-		if len(ex.Begun) > first {
+		if len(bg.Begun) > first {
 			v.blocked = &disrupt.BlockedNode{Reason: disrupt.OthersFirst}
 		}
 		for i, m := range v.moves {
-			ex.skipBlocked(v.proposals[i], v.blocked)
+			bg.skipBlocked(v.proposals[i], v.blocked)
 			for j := range m.nodes {
-				ex.budgets.Return(m.nodes[j].Claim.Pool, 1)
-				delete(ex.removedNodes, m.nodes[j].Node.Name)
+				bg.budgets.Return(m.nodes[j].Claim.Pool, 1)
+				delete(bg.removedNodes, m.nodes[j].Node.Name)
 			}
 		}
 	}
 }
 
 // skip tells that a move which was found is not begun.
-func (ex *executor) skip(m *disrupt.Move, reason disrupt.BlockReason) {
-	ex.NotBegun = append(ex.NotBegun, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims,
+func (bg *beginner) skip(m *disrupt.Move, reason disrupt.BlockReason) {
+	bg.NotBegun = append(bg.NotBegun, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims,
 		BlockReason: reason})
 }
 
 // skipBlocked is pass with what a placement has come to.
-func (ex *executor) skipBlocked(m *disrupt.Move, blocked *disrupt.BlockedNode) {
-	ex.skip(m, blocked.Reason)
-	last := &ex.NotBegun[len(ex.NotBegun)-1]
+func (bg *beginner) skipBlocked(m *disrupt.Move, blocked *disrupt.BlockedNode) {
+	bg.skip(m, blocked.Reason)
+	last := &bg.NotBegun[len(bg.NotBegun)-1]
 	last.Saving, last.CertainSaving, last.NeededSaving = blocked.Saving, blocked.CertainSaving, blocked.NeededSaving
 }
 
 // ongoing are the moves that go on.
-func (ex *executor) ongoing() []*activeMove {
-	return slices.DeleteFunc(slices.Clone(ex.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
+func (vf *verifier) ongoing() []*activeMove {
+	return slices.DeleteFunc(slices.Clone(vf.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
 }
 
 // minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes
@@ -142,7 +150,7 @@ func (ex *executor) ongoing() []*activeMove {
 const minKeptSaving = 0.5
 
 // blockedBy says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
-func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.BlockedNode {
+func (bg *beginner) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.BlockedNode {
 	var candidates []disrupt.Candidate
 	most, promised := 0, 0.0
 	for i, am := range v.moves {
@@ -159,24 +167,24 @@ func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 	for i, n := range v.bins {
 		bins[i] = made[n]
 	}
-	a, blocked := saving.AppraiseCheapestZones(ex.set, candidates, bins)
+	a, blocked := saving.AppraiseCheapestZones(bg.set, candidates, bins)
 	if blocked != nil {
 		return blocked
 	}
-	whole, known := ex.fullBalance(v.linkedMoves, candidates)
+	whole, known := bg.fullBalance(v.linkedMoves, candidates)
 	blocked = &disrupt.BlockedNode{Saving: a.Saving(), CertainSaving: a.Before - a.MaxAfter,
 		NeededSaving: a.NeededSaving}
 	switch {
 	case !known:
 		blocked.Reason = disrupt.PriceUnknown
-	case whole.shortfall(ex.set, a.MaxAfter) != "": // an earlier try has left nodes that nobody uses
-		blocked.Reason = whole.shortfall(ex.set, a.MaxAfter)
+	case whole.shortfall(bg.set, a.MaxAfter) != "": // an earlier try has left nodes that nobody uses
+		blocked.Reason = whole.shortfall(bg.set, a.MaxAfter)
 		blocked.Saving = whole.saving() - a.After
 		blocked.CertainSaving = whole.saving() - a.MaxAfter
 	case len(bins) > most && a.Saving() < minKeptSaving*promised:
 		blocked.Reason, blocked.NeededSaving = disrupt.SavesTooLittle, minKeptSaving*promised
-	case ex.isUnbalanced(candidates, a.Saving()):
-		return ex.totals.Approves(ex.set, candidates, a.Saving())
+	case bg.isUnbalanced(candidates, a.Saving()):
+		return bg.totals.Approves(bg.set, candidates, a.Saving())
 	default:
 		return nil
 	}
@@ -186,22 +194,22 @@ func (ex *executor) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 // recheckNodes finds the nodes of a move; why says why one of them may no longer go. To those that are promised go the
 // pods of nodes that are on their way out or about to be: whoever took such a node away, too, would leave them with
 // nowhere to go.
-func (ex *executor) recheckNodes(m *disrupt.Move, promised map[string]bool) (candidates []disrupt.Candidate,
+func (bg *beginner) recheckNodes(m *disrupt.Move, promised map[string]bool) (candidates []disrupt.Candidate,
 	reason disrupt.BlockReason) {
 	for _, name := range m.Claims {
-		c := ex.s.Claim(name)
+		c := bg.s.Claim(name)
 		if c == nil {
 			return nil, disrupt.NotInitialized
 		}
-		candidate, blocked := ex.eligibility.MayDisrupt(c, m.Reason)
+		candidate, blocked := bg.eligibility.MayDisrupt(c, m.Reason)
 		switch {
 		case blocked != nil:
 			return nil, blocked.Reason
-		case ex.removedNodes[candidate.Node.Name]:
+		case bg.removedNodes[candidate.Node.Name]:
 			return nil, disrupt.BeingDisrupted
-		case ex.neededHosts[candidate.Node.Name] || promised[candidate.Node.Name]:
+		case bg.neededHosts[candidate.Node.Name] || promised[candidate.Node.Name]:
 			return nil, disrupt.PodsExpected
-		case ex.s.Now.Before(ex.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
+		case bg.s.Now.Before(bg.s.Retry[command.Fence{Node: candidate.Node.Name}.Key()].NotBefore):
 			return nil, disrupt.MoveFailedLately // its fence did not go up
 		case candidate.Pool.Deleting:
 			return nil, disrupt.PoolUnknown
@@ -216,16 +224,16 @@ func (ex *executor) recheckNodes(m *disrupt.Move, promised map[string]bool) (can
 
 // reserveBudgets takes the nodes of a move from their budgets; why says why not, if there is nothing left or one is
 // only to be told of.
-func (ex *executor) reserveBudgets(m *disrupt.Move, candidates []disrupt.Candidate) (reason disrupt.BlockReason) {
-	if !ex.budgets.ReserveAll(candidates, m.Reason) {
+func (bg *beginner) reserveBudgets(m *disrupt.Move, candidates []disrupt.Candidate) (reason disrupt.BlockReason) {
+	if !bg.budgets.ReserveAll(candidates, m.Reason) {
 		return disrupt.BudgetBlocks
 	}
 	if slices.ContainsFunc(candidates, func(c disrupt.Candidate) bool { return c.Pool.Overrides.DryRun }) {
-		ex.AddDryRun(*m, candidates)
+		bg.AddDryRun(*m, candidates)
 		return disrupt.DryRun
 	}
 	for i := range candidates {
-		ex.removedNodes[candidates[i].Node.Name] = true
+		bg.removedNodes[candidates[i].Node.Name] = true
 	}
 	return ""
 }

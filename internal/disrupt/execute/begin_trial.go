@@ -25,9 +25,9 @@ func TryBegin(s *cluster.Snapshot, set disrupt.Settings, removed map[string]bool
 
 // blockedUncertain says of the uncertain moves why they may not begin; nothing if some may. If none may together with
 // the others, they are tried alone, and the first that may then is kept: the others come after it.
-func (ex *executor) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disrupt.BlockedNode {
+func (bg *beginner) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disrupt.BlockedNode {
 	no := make(map[*disrupt.Move]*disrupt.BlockedNode)
-	for _, r := range ex.decideLinked(t, t.active) {
+	for _, r := range bg.decideLinked(t, t.active) {
 		if r.blocked == nil {
 			return nil
 		}
@@ -39,9 +39,9 @@ func (ex *executor) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disru
 		return no
 	}
 	for n, am := range t.active[:min(len(t.active), maxTriedAlone)] {
-		ex.letOnly(t, am)
+		bg.letOnly(t, am)
 		m := t.proposed[am]
-		if no[m] = ex.decideLinked(t, t.active[n:n+1])[0].blocked; no[m] != nil {
+		if no[m] = bg.decideLinked(t, t.active[n:n+1])[0].blocked; no[m] != nil {
 			continue
 		}
 		for _, later := range t.active[n+1:] {
@@ -53,14 +53,14 @@ func (ex *executor) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disru
 }
 
 // letOnly lets one of the uncertain moves go and has the others stay.
-func (ex *executor) letOnly(t *uncertainMoves, only *activeMove) {
-	clear(ex.otherPodsHosts)
+func (bg *beginner) letOnly(t *uncertainMoves, only *activeMove) {
+	clear(bg.otherPodsHosts)
 	for _, m := range t.active {
 		for i := range m.nodes {
 			if name := m.nodes[i].Node.Name; m == only {
-				ex.removedNodes[name] = true
+				bg.removedNodes[name] = true
 			} else {
-				delete(ex.removedNodes, name)
+				delete(bg.removedNodes, name)
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // the places that were made for it, and those of the oldest move what is there beside, lest it is overtaken by others
 // again and again; and before all come pods that have no node now, because kube-scheduler will not wait with them: to
 // which hosts those go is the answer.
-func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placement) (others []string) {
+func (vf *verifier) assignDestinations(moves []*activeMove, p *schedule.Placement) (others []string) {
 	owner := make(map[string]*activeMove)
 	for _, m := range moves {
 		m.destinations = nil
@@ -21,8 +21,8 @@ func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placemen
 			owner[pod.UID] = m
 		}
 		for i := range m.nodes {
-			for _, pod := range ex.s.PodsOn(m.nodes[i].Node.Name) {
-				if ex.needsPlace(pod) {
+			for _, pod := range vf.s.PodsOn(m.nodes[i].Node.Name) {
+				if vf.needsPlace(pod) {
 					owner[pod.UID] = m
 				}
 			}
@@ -42,7 +42,7 @@ func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placemen
 		alike[t] = append(alike[t], dest)
 	}
 	for _, a := range p.Assigned {
-		add(destination{pod: a.Pod, distance: ex.distanceOf(a.Host), host: a.Host})
+		add(destination{pod: a.Pod, distance: vf.distanceOf(a.Host), host: a.Host})
 	}
 	for i := range p.Bins {
 		for _, pod := range p.Bins[i].Pods {
@@ -52,7 +52,7 @@ func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placemen
 	for i := range p.Unplaced {
 		add(destination{pod: p.Unplaced[i].Pod, distance: nowhere})
 	}
-	own := ex.ownHosts(moves, p)
+	own := vf.ownHosts(moves, p)
 	for _, t := range kinds {
 		others = append(others, shareDestinations(alike[t], owner, order, own)...)
 	}
@@ -60,14 +60,14 @@ func (ex *executor) assignDestinations(moves []*activeMove, p *schedule.Placemen
 }
 
 // ownHosts says of the hosts to which pods go for which of the moves they were made.
-func (ex *executor) ownHosts(moves []*activeMove, p *schedule.Placement) map[string]*activeMove {
+func (vf *verifier) ownHosts(moves []*activeMove, p *schedule.Placement) map[string]*activeMove {
 	byID := make(map[string]*activeMove, len(moves))
 	for _, m := range moves {
 		byID[m.id] = m
 	}
 	out := make(map[string]*activeMove)
 	for _, a := range p.Assigned {
-		if c := ex.destinationClaim(destination{host: a.Host}); c != nil && ex.s.IsReplacement(c) {
+		if c := vf.destinationClaim(destination{host: a.Host}); c != nil && vf.s.IsReplacement(c) {
 			out[a.Host] = byID[c.Replaces]
 		}
 	}

@@ -1,8 +1,6 @@
 package execute
 
 import (
-	"time"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -36,7 +34,7 @@ func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, 
 	x := newExecutor(s, set, o)
 
 	// 1. What is under way: who may no longer go, whether people and pods say so or the budgets.
-	x.gatherActive()
+	x.gather()
 	x.revalidate()
 	x.fitBudgets()
 
@@ -49,62 +47,58 @@ func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, 
 	// 4. Accordingly nodes are fenced, replaced, deleted or opened again.
 	x.proceed()
 	x.beginProposed(o.Proposal)
-	return x.Result, x.memo
+	return *x.Result, x.memo
 }
 
-// executor is the work on one plan's moves.
-type executor struct {
-	// interruptionsOnly says that only nodes are looked at which the cloud takes away.
-	interruptionsOnly bool
-	disrupt.Result
-	s           *cluster.Snapshot
-	set         disrupt.Settings
+// frame is what all phases of one plan share: what they read, the moves that they hand on, and what is decided.
+type frame struct {
+	*verifier
+	*disrupt.Result
 	input       Input
 	eligibility *disrupt.Eligibility
+	health      *disrupt.NodeHealth
 	budgets     *disrupt.BudgetTracker
-	// neededHosts are the hosts to which the plan sends pods; removedNodes are nodes that other parts of it take away;
-	// deletedClaims are the claims that it deletes.
-	neededHosts, removedNodes, deletedClaims map[string]bool
-	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them
-	// there.
-	chosen map[string]bool
-	// awaitingReplacements are the moves for which something was made that is not up yet, once somebody has asked.
-	awaitingReplacements map[string]bool
-	// unavailable are how many nodes of a pool are out, as far as somebody has asked.
-	unavailable map[budgetKey]int
-	// unhealthy is what ails the nodes that are beyond hope, by claim.
-	unhealthy map[string]disrupt.UnhealthyCondition
-	health    *disrupt.NodeHealth
-	// forcedPods are pods that will have to leave at the deadline of an interrupted or unhealthy node, whatever they
-	// say, by UID.
-	forcedPods map[string]bool
-	// moves are the moves, the oldest first.
-	moves []*activeMove
+	// out are the nodes that are out, as far as somebody has asked; neededHosts are the hosts to which the plan sends
+	// pods.
+	out         *disrupt.OutNodes
+	neededHosts map[string]bool
 	// requiredPlacement and savingPlacement are where the pods of moves would go that have to be, and of those that
 	// save money.
 	requiredPlacement, savingPlacement *schedule.Placement
-	// otherPodsHosts are the hosts to which pods go in these that are of no move.
-	otherPodsHosts map[string]bool
-	departures     []departure
-	// excluded are nodes that stay although their moves go on.
-	excluded []excludedNode
-	// podsBetweenNodes are the pods that are between two nodes, once they are counted.
-	podsBetweenNodes []*cluster.Pod
-	podsCounted      bool
-	// totals are what balances are measured against, once somebody asks.
-	totals   disrupt.PoolTotals
-	memo     *Memo
-	lastMemo *Memo
-	// fencePending says that a fence is being put up of which it is not known yet in which move it is.
-	fencePending bool
+	departures                         []departure
+	memo, lastMemo                     *Memo
+}
+
+// executor is the work on one plan's moves, phase by phase.
+type executor struct {
+	*frame
+	*waits
+	*fences
+	*balancer
+	*revalidator
+	*requiredQueue
+	*requiredMoves
+	*savingMoves
+	*departer
+	*beginner
 }
 
 func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
-	x := &executor{s: s, set: set, input: o, lastMemo: o.LastMemo, eligibility: disrupt.NewEligibility(s, set),
-		budgets:     o.Budgets,
-		neededHosts: make(map[string]bool), removedNodes: make(map[string]bool), deletedClaims: make(map[string]bool),
-		unavailable:    make(map[budgetKey]int),
-		otherPodsHosts: make(map[string]bool), health: disrupt.NewNodeHealth(s, o.Repair)}
+	fr := newFrame(s, set, o)
+	x := &executor{frame: fr, waits: &waits{frame: fr}, fences: &fences{frame: fr}, balancer: &balancer{frame: fr}}
+	x.revalidator = &revalidator{fr, x.fences}
+	x.requiredQueue = &requiredQueue{fr}
+	x.requiredMoves = &requiredMoves{fr, x.waits, x.fences}
+	x.savingMoves = &savingMoves{fr, x.waits, x.fences, x.balancer}
+	x.departer = &departer{fr, x.waits, x.fences}
+	x.beginner = &beginner{fr, x.waits, x.fences, x.savingMoves}
+	return x
+}
+
+func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
+	x := &frame{verifier: newVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
+		eligibility: disrupt.NewEligibility(s, set), health: disrupt.NewNodeHealth(s, o.Repair), budgets: o.Budgets,
+		neededHosts: make(map[string]bool)}
 	if x.lastMemo == nil {
 		x.lastMemo = &Memo{}
 	}
@@ -117,17 +111,18 @@ func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
 		}
 		x.chosen = chosenHosts(o.Placement)
 	}
-	opened := make(map[string]bool)
+	deleted, opened := make(map[string]bool), make(map[string]bool)
 	for _, c := range o.Commands {
 		switch c := c.(type) {
 		case command.Fence:
 			x.removedNodes[c.Node] = true
 		case command.DeleteClaim:
-			x.removedNodes[c.Node], x.deletedClaims[c.Claim] = true, true
+			x.removedNodes[c.Node], deleted[c.Claim] = true, true
 		case command.Unfence:
 			opened[c.Node] = true
 		}
 	}
+	x.out = disrupt.NewOutNodes(s, x.budgets, deleted)
 	for _, n := range s.Nodes {
 		if c := s.ClaimOf(n.Name); c != nil && (disrupt.LeavesInterrupted(c) || c.Move == "" && disrupt.Fenced(c, n) &&
 			!opened[n.Name]) {
@@ -138,6 +133,62 @@ func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
 	return x
 }
 
-func (ex *executor) wake(at time.Time) { ex.WakeAt = cluster.Earlier(ex.WakeAt, at) }
+// verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first;
+// what they leave is for those that go to save money.
+func (ex *executor) verify() {
+	var due, saving []*activeMove
+	for _, m := range ex.moves {
+		switch {
+		case m.giveUpReason != "" || m.isStatic && ex.staticReplacement(m) == nil:
+		case disrupt.SavesMoney(m.reason):
+			saving = append(saving, m)
+		default:
+			due = append(due, m)
+		}
+	}
+	if len(due)+len(saving) == 0 {
+		return
+	}
+	for _, m := range due {
+		ex.forceUnhealthyPods(m)
+	}
+	ex.memo = &Memo{}
+	others := otherPlacementsOf(ex.input.Placement)
+	ex.requiredPlacement = ex.placeMoves(due, saving, others, &ex.lastMemo.required, &ex.memo.required)
+	others.add(ex.requiredPlacement)
+	ex.savingPlacement = ex.placeMoves(saving, due, others, &ex.lastMemo.saving, &ex.memo.saving)
+}
 
-func (ex *executor) emit(c command.Command) { ex.Commands = append(ex.Commands, c) }
+// forceUnhealthyPods counts the pods of an unhealthy node that will be made to leave although they, or a disruption
+// budget, object: they need other places, too.
+func (ex *executor) forceUnhealthyPods(m *activeMove) {
+	if m.reason != command.Unhealthy || m.isStatic {
+		return
+	}
+	for i := range m.nodes {
+		if !ex.health.HasForcedEnd(m.nodes[i].Claim) {
+			continue
+		}
+		for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+			if p.IsReschedulable() && !ex.s.NeedsNewPlace(p) {
+				ex.forcePod(p)
+			}
+		}
+	}
+}
+
+// proceed takes every move a step further.
+func (ex *executor) proceed() {
+	ex.proceedRequired()
+	ex.proceedSaving()
+	ex.proceedStatic()
+	ex.departReady()
+	ex.reopenExcluded()
+	for _, m := range ex.moves {
+		if m.giveUpReason != "" {
+			ex.reopenNodes(m)
+		} else {
+			ex.refence(m)
+		}
+	}
+}

@@ -82,11 +82,30 @@ func compareMoves(a, b *activeMove) int {
 	return cmp.Or(a.fencedAt.Compare(b.fencedAt), strings.Compare(a.id, b.id))
 }
 
+// gathered are the moves that are under way.
+type gathered struct {
+	s     *cluster.Snapshot
+	moves []*activeMove
+	// excluded are nodes that stay although their moves go on; going are nodes whose deletion has been asked for.
+	excluded []excludedNode
+	going    []string
+}
+
+// gather finds the moves that are under way.
+func (ex *executor) gather() {
+	found := gatherActive(ex.s)
+	ex.moves, ex.excluded, ex.fencePending = found.moves, found.excluded, disrupt.AnyMoveBeginning(ex.s)
+	for _, name := range found.going {
+		ex.removedNodes[name] = true
+	}
+}
+
 // gatherActive finds the moves that are under way. One that touches what the planner has failed on is left to
 // ReopenQuarantined.
-func (ex *executor) gatherActive() {
-	byID, still := make(map[string]*activeMove), disrupt.QuarantinedMoves(ex.s)
-	for _, c := range ex.s.Claims {
+func gatherActive(s *cluster.Snapshot) *gathered {
+	out := &gathered{s: s}
+	byID, still := make(map[string]*activeMove), disrupt.QuarantinedMoves(s)
+	for _, c := range s.Claims {
 		if c.Move == "" || c.Expected || disrupt.LeavesInterrupted(c) || still[c.Move] {
 			continue
 		}
@@ -94,25 +113,25 @@ func (ex *executor) gatherActive() {
 		if m == nil {
 			m = &activeMove{id: c.Move, reason: disrupt.MoveReason(c.Move)}
 			byID[c.Move] = m
-			ex.moves = append(ex.moves, m)
+			out.moves = append(out.moves, m)
 		}
-		ex.addClaim(m, c)
+		out.addClaim(m, c)
 	}
-	ex.moves = slices.DeleteFunc(ex.moves, func(m *activeMove) bool { return len(m.nodes) == 0 })
-	slices.SortFunc(ex.moves, compareMoves)
-	ex.fencePending = disrupt.AnyMoveBeginning(ex.s)
+	out.moves = slices.DeleteFunc(out.moves, func(m *activeMove) bool { return len(m.nodes) == 0 })
+	slices.SortFunc(out.moves, compareMoves)
+	return out
 }
 
 // addClaim adds a claim to its move.
-func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
-	s, n := ex.s, ex.s.NodeOf(c.Name)
+func (ga *gathered) addClaim(m *activeMove, c *cluster.Claim) {
+	s, n := ga.s, ga.s.NodeOf(c.Name)
 	switch {
 	case n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero():
-		ex.noteLeaving(m, c, n)
+		ga.noteLeaving(m, c, n)
 		return
 	case s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()]:
-		ex.noteLeaving(m, c, n)
-		ex.removedNodes[n.Name] = true
+		ga.noteLeaving(m, c, n)
+		ga.going = append(ga.going, n.Name)
 		return
 	case s.InFlight[command.Unfence{Node: n.Name}.Key()]:
 		m.changePending = true // it comes back
@@ -120,7 +139,7 @@ func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
 	}
 	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
 		// it was to come back, which did not work out at once
-		ex.excluded = append(ex.excluded, excludedNode{m, disrupt.Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)},
+		ga.excluded = append(ga.excluded, excludedNode{m, disrupt.Candidate{Claim: c, Node: n, Pool: s.Pool(c.Pool)},
 			disrupt.BeingDisrupted, true})
 		return
 	}
@@ -149,9 +168,9 @@ func (ex *executor) addClaim(m *activeMove, c *cluster.Claim) {
 }
 
 // noteLeaving remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
-func (ex *executor) noteLeaving(m *activeMove, c *cluster.Claim, n *cluster.Node) {
-	if p := ex.s.Pool(c.Pool); p != nil {
-		price, _ := ex.replacementPrice(c)
+func (ga *gathered) noteLeaving(m *activeMove, c *cluster.Claim, n *cluster.Node) {
+	if p := ga.s.Pool(c.Pool); p != nil {
+		price, _ := replacementPrice(ga.s, c)
 		m.leaving = append(m.leaving, disrupt.Candidate{Claim: c, Node: n, Pool: p, Price: price})
 	}
 }

@@ -36,7 +36,8 @@ func Interrupt(s *cluster.Snapshot, set disrupt.Settings, o Input, counting bool
 	if counting {
 		o.Placement = placementOfPending(s)
 	}
-	x := newExecutor(s, set, o)
+	ex := newExecutor(s, set, o)
+	x := &interruptions{ex.frame, ex.waits, ex.fences, ex.requiredMoves}
 	x.interruptionsOnly = true
 	x.moves = x.interruptedMoves()
 	var placed []*activeMove
@@ -50,12 +51,20 @@ func Interrupt(s *cluster.Snapshot, set disrupt.Settings, o Input, counting bool
 	x.expectPods(placed, others)
 	x.requiredPlacement = x.placeMoves(placed, nil, others, &x.lastMemo.required, &x.memo.required)
 	x.proceedInterrupted(counting)
-	return x.Result, x.requiredPlacement, x.memo
+	return *x.Result, x.requiredPlacement, x.memo
+}
+
+// interruptions are the nodes that the cloud takes away.
+type interruptions struct {
+	*frame
+	*waits
+	*fences
+	*requiredMoves
 }
 
 // expectPods counts the pods that the plan sends to a node which the cloud only advises to let go as the node's: up to
 // now it was open to them. They get places elsewhere together with its own, and if there are none it stays.
-func (ex *executor) expectPods(moves []*activeMove, o *otherPlacements) {
+func (ir *interruptions) expectPods(moves []*activeMove, o *otherPlacements) {
 	for _, m := range moves {
 		c := &m.nodes[0]
 		if !c.Claim.IsAdvisedToGo() {
@@ -80,39 +89,39 @@ func placementOfPending(s *cluster.Snapshot) *schedule.Placement {
 
 // latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
 // has is false if there is no such time.
-func (ex *executor) latestDrainStart(c *cluster.Claim) (at time.Time, has bool) {
+func latestDrainStart(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) (at time.Time, has bool) {
 	i := &c.Interruption
 	switch {
 	case i.Force:
-		return ex.s.Now, true
+		return s.Now, true
 	case i.Deadline.IsZero():
 		return time.Time{}, false
 	}
-	return i.Deadline.Add(-ex.drainLead()), true
+	return i.Deadline.Add(-drainLead(set)), true
 }
 
 // drainLead is how long before its deadline an interrupted node's pods are told to leave at the latest.
-func (ex *executor) drainLead() time.Duration {
-	if ex.set.InterruptionDrain > 0 {
-		return ex.set.InterruptionDrain
+func drainLead(set disrupt.Settings) time.Duration {
+	if set.InterruptionDrain > 0 {
+		return set.InterruptionDrain
 	}
 	return defaultInterruptionDrain
 }
 
 // interruptedMoves lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those
 // whose time is up, and those that have not joined yet, go at once.
-func (ex *executor) interruptedMoves() []*activeMove {
+func (ir *interruptions) interruptedMoves() []*activeMove {
 	var out []*activeMove
-	for _, c := range ex.s.Claims {
+	for _, c := range ir.s.Claims {
 		if !c.IsInterrupted() || c.Expected {
 			continue
 		}
-		m, n := (*activeMove)(nil), ex.s.NodeOf(c.Name)
+		m, n := (*activeMove)(nil), ir.s.NodeOf(c.Name)
 		if !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() ||
-			ex.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] {
-			m = ex.drainingMove(c, n)
+			ir.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] {
+			m = ir.drainingMove(c, n)
 		} else {
-			m = ex.interruptedMove(c, n)
+			m = ir.interruptedMove(c, n)
 		}
 		if m != nil {
 			out = append(out, m)
@@ -127,32 +136,32 @@ func (ex *executor) interruptedMoves() []*activeMove {
 }
 
 // interruptedMove is the move of an interrupted node; nil if it goes at once, or stays for now.
-func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMove {
-	at, has := ex.latestDrainStart(c)
+func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMove {
+	at, has := latestDrainStart(ir.s, ir.set, c)
 	switch {
-	case has && disrupt.NeverOpened(ex.s, c, n):
-		ex.deleteInterrupted(c, n, "", "no node has come of it yet")
+	case has && disrupt.NeverOpened(ir.s, c, n):
+		ir.deleteInterrupted(c, n, "", "no node has come of it yet")
 		return nil
-	case has && !ex.s.Now.Before(at):
-		ex.deleteInterrupted(c, n, "", "its pods leave whether or not they have a place elsewhere")
+	case has && !ir.s.Now.Before(at):
+		ir.deleteInterrupted(c, n, "", "its pods leave whether or not they have a place elsewhere")
 		return nil
 	}
-	ex.wake(at)
-	p := ex.s.Pool(c.Pool)
+	ir.Wake(at)
+	p := ir.s.Pool(c.Pool)
 	m := &activeMove{id: disrupt.MoveID(command.Interrupted, []string{disrupt.ClaimIdentity(c)}),
 		reason:   command.Interrupted,
-		isStatic: p != nil && p.Static && ex.input.Static,
+		isStatic: p != nil && p.Static && ir.input.Static,
 		nodes:    []disrupt.Candidate{{Claim: c, Node: n, Pool: p}}}
-	if !has && !ex.mayGoNow(m) {
+	if !has && !ir.mayGoNow(m) {
 		return nil
 	}
 	if disrupt.MoveReason(c.Move) == command.Interrupted && disrupt.Fenced(c, n) {
 		m.fencedAt = c.Condition(cluster.DisruptionReason).Since
 	}
-	ex.removedNodes[n.Name] = true
-	disrupt.FillEstimates(ex.s, &m.nodes[0])
+	ir.removedNodes[n.Name] = true
+	disrupt.FillEstimates(ir.s, &m.nodes[0])
 	if has {
-		ex.forcePods(c, n)
+		ir.Wake(ir.forcePods(c, n))
 	}
 	return m
 }
@@ -160,21 +169,20 @@ func (ex *executor) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMo
 // drainingMove is about an interrupted node that is being drained already: nothing is left to do for it but to make
 // places ahead for the pods that will be made to leave. It is a move without a name, for nothing begins with it. Nil if
 // its pods may take their time.
-func (ex *executor) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove {
+func (ir *interruptions) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove {
 	if n == nil || !c.Interruption.IsUrgent() {
 		return nil
 	}
-	ex.removedNodes[n.Name] = true
-	ex.forcePods(c, n)
+	ir.removedNodes[n.Name] = true
+	ir.Wake(ir.forcePods(c, n))
 	return &activeMove{reason: command.Interrupted, placesOnly: true,
-		nodes: []disrupt.Candidate{{Claim: c, Node: n, Pool: ex.s.Pool(c.Pool)}}}
+		nodes: []disrupt.Candidate{{Claim: c, Node: n, Pool: ir.s.Pool(c.Pool)}}}
 }
 
 // MustGoNow reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no
 // pods.
 func MustGoNow(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) bool {
-	x := &executor{s: s, set: set}
-	at, has := x.latestDrainStart(c)
+	at, has := latestDrainStart(s, set, c)
 	return has && (!s.Now.Before(at) || disrupt.NeverOpened(s, c, s.NodeOf(c.Name)))
 }
 
@@ -190,17 +198,17 @@ func compareDeadlines(a, b time.Time) int {
 }
 
 // interruptionEnd is when an interrupted node must be gone if it is let go now, or when it must be if it goes already.
-func (ex *executor) interruptionEnd(c *cluster.Claim) time.Time {
+func interruptionEnd(s *cluster.Snapshot, c *cluster.Claim) time.Time {
 	if at, has := c.EndsBy(); has && !c.Deleting.IsZero() {
 		return at
 	}
 	i := &c.Interruption
-	if own := ex.s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace &&
+	if own := s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace &&
 		own.Before(i.Deadline) {
 		return own
 	}
 	if i.Force {
-		return ex.s.Now
+		return s.Now
 	}
 	return i.Deadline
 }
@@ -208,108 +216,109 @@ func (ex *executor) interruptionEnd(c *cluster.Claim) time.Time {
 // forcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget,
 // say that they don't: they need other places, too. As long as there is more time than a new node may take to come up,
 // none is made: it would stand there empty.
-func (ex *executor) forcePods(c *cluster.Claim, n *cluster.Node) {
-	end := ex.interruptionEnd(c)
-	for _, p := range ex.s.PodsOn(n.Name) {
-		if !p.IsReschedulable() || ex.s.NeedsNewPlace(p) {
+func (vf *verifier) forcePods(c *cluster.Claim, n *cluster.Node) (wake time.Time) {
+	end := interruptionEnd(vf.s, c)
+	for _, p := range vf.s.PodsOn(n.Name) {
+		if !p.IsReschedulable() || vf.s.NeedsNewPlace(p) {
 			continue
 		}
-		if from := end.Add(-max(ex.drainLead(), p.Grace) - ex.timeout()); ex.s.Now.Before(from) {
-			ex.wake(from)
+		if from := end.Add(-max(drainLead(vf.set), p.Grace) - vf.set.ReplacementWait()); vf.s.Now.Before(from) {
+			wake = cluster.Earlier(wake, from)
 			continue
 		}
-		ex.forcePod(p)
+		vf.forcePod(p)
 	}
+	return wake
 }
 
 // forcePod counts a pod among those that will be made to leave.
-func (ex *executor) forcePod(p *cluster.Pod) {
-	ex.countPodsBetweenNodes()
-	if ex.forcedPods == nil {
-		ex.forcedPods = make(map[string]bool)
+func (vf *verifier) forcePod(p *cluster.Pod) {
+	vf.countPodsBetweenNodes()
+	if vf.forcedPods == nil {
+		vf.forcedPods = make(map[string]bool)
 	}
-	ex.forcedPods[p.UID] = true
-	ex.podsBetweenNodes = append(ex.podsBetweenNodes, p)
+	vf.forcedPods[p.UID] = true
+	vf.podsBetweenNodes = append(vf.podsBetweenNodes, p)
 }
 
 // needsPlace reports whether the pod will need another place when its node goes.
-func (ex *executor) needsPlace(p *cluster.Pod) bool {
-	return ex.s.NeedsNewPlace(p) || ex.forcedPods[p.UID]
+func (vf *verifier) needsPlace(p *cluster.Pod) bool {
+	return vf.s.NeedsNewPlace(p) || vf.forcedPods[p.UID]
 }
 
 // mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it
 // already.
-func (ex *executor) mayGoNow(m *activeMove) bool {
+func (ir *interruptions) mayGoNow(m *activeMove) bool {
 	c := &m.nodes[0]
 	if disrupt.MoveReason(c.Claim.Move) == command.Interrupted {
-		_, blocked := ex.eligibility.MayStillDisrupt(c.Claim, command.Interrupted)
+		_, blocked := ir.eligibility.MayStillDisrupt(c.Claim, command.Interrupted)
 		m.waiting = blocked != nil
 		return c.Node != nil
 	}
-	_, stay := ex.eligibility.MayDisrupt(c.Claim, command.Interrupted)
+	_, stay := ir.eligibility.MayDisrupt(c.Claim, command.Interrupted)
 	if stay != nil {
-		ex.wake(stay.Until)
+		ir.Wake(stay.Until)
 	}
 	return stay == nil
 }
 
 // proceedInterrupted fences the nodes, asks for what their pods need, and lets those go whose pods all have a place
 // that is up.
-func (ex *executor) proceedInterrupted(counting bool) {
+func (ir *interruptions) proceedInterrupted(counting bool) {
 	made := make(map[int]int)
 	missing := make(map[*cluster.Pool][]*activeMove)
 	var pools []*cluster.Pool
-	for _, m := range ex.moves {
-		c, replaced := &m.nodes[0], ex.staticReplacement(m)
-		farthest := ex.farthestOf(m, replaced)
+	for _, m := range ir.moves {
+		c, replaced := &m.nodes[0], ir.staticReplacement(m)
+		farthest := ir.farthestOf(m, replaced)
 		if m.placesOnly {
-			ex.requestBins(m, ex.requiredPlacement.Bins, made)
+			ir.requestBins(m, ir.requiredPlacement.Bins, made)
 			continue
 		}
-		if ex.isStranded(m, farthest) && !counting {
+		if ir.isStranded(m, farthest) && !counting {
 			m.giveUp(disrupt.PodsStranded, true)
-			ex.reopenNodes(m)
+			ir.reopenNodes(m)
 			continue
 		}
 		if m.hasNotBegun() {
-			if (farthest == nowhere || counting || ex.s.IsLeftAlone(c.Claim)) && !c.Claim.Interruption.IsUrgent() {
+			if (farthest == nowhere || counting || ir.s.IsLeftAlone(c.Claim)) && !c.Claim.Interruption.IsUrgent() {
 				continue // it may stay, and some pod would have to wait, or might
 			}
-			if !ex.s.InFlight[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
-				ex.fence(m)
+			if !ir.s.InFlight[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
+				ir.fence(m)
 			}
 		}
 		switch {
-		case ex.s.IsLeftAlone(c.Claim):
+		case ir.s.IsLeftAlone(c.Claim):
 			// some of its pods may have no place that anybody could find: it goes when its time is up
-		case farthest == atReadyNode && !m.hasNotBegun() && !m.waiting && !counting && !ex.lacksReplacement(m):
-			ex.deleteInterrupted(c.Claim, c.Node, m.id, ex.describeDestinations(m))
+		case farthest == atReadyNode && !m.hasNotBegun() && !m.waiting && !counting && !ir.lacksReplacement(m):
+			ir.deleteInterrupted(c.Claim, c.Node, m.id, ir.describeDestinations(m))
 		case m.isStatic && !m.hasNotBegun() && replaced == nil:
 			if missing[c.Pool] == nil {
 				pools = append(pools, c.Pool)
 			}
 			missing[c.Pool] = append(missing[c.Pool], m)
 		case !m.isStatic && farthest >= atNewNode:
-			ex.requestBins(m, ex.requiredPlacement.Bins, made)
+			ir.requestBins(m, ir.requiredPlacement.Bins, made)
 		}
 	}
 	for _, p := range pools {
-		ex.requestStatic(p, missing[p])
+		ir.requestStatic(p, missing[p])
 	}
 }
 
 // isStranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take
 // the node's place could not be had, or others have taken it.
-func (ex *executor) isStranded(m *activeMove, farthest distance) bool {
+func (ir *interruptions) isStranded(m *activeMove, farthest distance) bool {
 	c := &m.nodes[0]
 	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() &&
-		!disrupt.HasCommandUnderWay(ex.s,
+		!disrupt.HasCommandUnderWay(ir.s,
 			c.Claim, c.Node)
 }
 
 // farthestOf is how far the last place of an interrupted node's pods is; in a static pool it is another node that
 // counts.
-func (ex *executor) farthestOf(m *activeMove, replaced *cluster.Claim) distance {
+func (ir *interruptions) farthestOf(m *activeMove, replaced *cluster.Claim) distance {
 	switch {
 	case !m.isStatic:
 		return m.farthest()
@@ -321,13 +330,13 @@ func (ex *executor) farthestOf(m *activeMove, replaced *cluster.Claim) distance 
 
 // deleteInterrupted lets an interrupted node go. A departure is named if it goes because there is room for its pods:
 // that is looked at once more before it is done.
-func (ex *executor) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
+func (ir *interruptions) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
 	i := &c.Interruption
 	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure,
-		Deadline: ex.interruptionEnd(c)}
+		Deadline: interruptionEnd(ir.s, c)}
 	if n != nil {
 		cmd.Node = n.Name
-		ex.removedNodes[n.Name] = true
+		ir.removedNodes[n.Name] = true
 	}
 	if i.Force {
 		destiny = "nothing on it is waited for"
@@ -337,5 +346,5 @@ func (ex *executor) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departu
 		what += ", gone by " + i.Deadline.UTC().Format(time.RFC3339)
 	}
 	cmd.Message = fmt.Sprintf("its instance is interrupted (%s); %s", what, destiny)
-	ex.emit(cmd)
+	ir.Emit(cmd)
 }

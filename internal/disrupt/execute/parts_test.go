@@ -55,7 +55,7 @@ func TestWhatAReplacementCosts(t *testing.T) {
 		claim := &cluster.Claim{Name: "new", Pool: "default", Replaces: "underutilized-x"}
 		f.S.Claims = append(f.S.Claims, claim)
 		c.change(f, claim)
-		price, known := newExecutor(f.S.Seal(), f.Set, input(f)).replacementPrice(claim)
+		price, known := replacementPrice(f.S.Seal(), claim)
 		if got := fmt.Sprint(price, known); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

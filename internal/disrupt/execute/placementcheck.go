@@ -13,7 +13,7 @@ import (
 
 // placementCheck checks whether the places that a search has found for the pods of its moves are still free.
 type placementCheck struct {
-	executor *executor
+	bg *beginner
 	// others is what others have taken. hosts are those that take pods now, by name; nil until somebody asks. coming
 	// are those with room that are on their way.
 	others *otherPlacements
@@ -26,18 +26,18 @@ type placementCheck struct {
 	promisedHosts map[string]bool
 }
 
-func (ex *executor) newPlacementCheck() *placementCheck {
-	p := &placementCheck{executor: ex, others: otherPlacementsOf(ex.input.Placement), leftovers: make(map[string]bool),
-		promisedHosts: maps.Clone(ex.otherPodsHosts)}
-	p.others.add(ex.requiredPlacement)
-	p.others.add(ex.savingPlacement)
-	for _, m := range ex.ongoing() {
+func (bg *beginner) newPlacementCheck() *placementCheck {
+	p := &placementCheck{bg: bg, others: otherPlacementsOf(bg.input.Placement), leftovers: make(map[string]bool),
+		promisedHosts: maps.Clone(bg.otherPodsHosts)}
+	p.others.add(bg.requiredPlacement)
+	p.others.add(bg.savingPlacement)
+	for _, m := range bg.ongoing() {
 		for i := range m.destinations {
 			p.promisedHosts[m.destinations[i].host] = true
 		}
 	}
-	for _, c := range ex.s.Claims {
-		if c.Deleting.IsZero() && ex.isChargedToMove(c) {
+	for _, c := range bg.s.Claims {
+		if c.Deleting.IsZero() && bg.isChargedToMove(c) {
 			p.leftovers[c.Replaces] = true
 		}
 	}
@@ -81,11 +81,11 @@ func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candid
 			seated[host.Name] = append(seated[host.Name], pod)
 		}
 	}
-	a, blocked := saving.AppraiseCheapestZones(p.executor.set, candidates, bins)
-	if blocked != nil || p.leftovers[m.ID] || p.executor.isUnbalanced(candidates, a.Saving()) {
+	a, blocked := saving.AppraiseCheapestZones(p.bg.set, candidates, bins)
+	if blocked != nil || p.leftovers[m.ID] || p.bg.isUnbalanced(candidates, a.Saving()) {
 		return nil, false
 	}
-	if along, _ := saving.FreeRiders(p.executor.set, candidates, bins, saving.CandidateByNode(candidates),
+	if along, _ := saving.FreeRiders(p.bg.set, candidates, bins, saving.CandidateByNode(candidates),
 		saving.PartDemand{}); len(along) > 0 {
 		// found out when all is placed once more
 		return nil, false
@@ -97,7 +97,7 @@ func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candid
 // currentPool is the pool of a new node as it is now; nil if it is not the one that it was, does not let the node be
 // made, or bounds what others might have used up.
 func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
-	pool := p.executor.s.Pool(b.Pool.Name)
+	pool := p.bg.s.Pool(b.Pool.Name)
 	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.IsUsable() ||
 		pool.Probing || pool.Limits.Any() {
 		return nil
@@ -114,7 +114,7 @@ func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
 // nodes that have been quiet for long enough.
 func (p *placementCheck) hostWithRoom(name string) *cluster.Host {
 	p.look()
-	if p.executor.removedNodes[name] {
+	if p.bg.removedNodes[name] {
 		return nil
 	}
 	return p.hosts[name]
@@ -126,8 +126,8 @@ func (p *placementCheck) look() {
 		return
 	}
 	p.hosts = make(map[string]*cluster.Host)
-	x := p.executor
-	gone := append(x.leavingAnyway(), x.hostsOf(x.ongoing())...)
+	x := p.bg
+	gone := append(x.leavingAnyway(), hostsOf(x.ongoing())...)
 	list := x.overlayWithout(gone, p.others.placedOn, p.others.handled).Hosts()
 	for i := range list {
 		h := &list[i]
@@ -147,7 +147,7 @@ func (p *placementCheck) look() {
 func (p *placementCheck) spare(pod *cluster.Pod) bool {
 	p.look()
 	return slices.ContainsFunc(p.coming, func(h *cluster.Host) bool {
-		return !p.executor.removedNodes[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Allows(pod.Class)
+		return !p.bg.removedNodes[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Allows(pod.Class)
 	})
 }
 

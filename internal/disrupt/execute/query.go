@@ -22,8 +22,8 @@ type placementQuery struct {
 }
 
 // queryFor tells two placements apart.
-func (ex *executor) queryFor(moves []*activeMove, gone, avoid []string, o *otherPlacements) placementQuery {
-	if ex.s.DemandRev == 0 || ex.s.SupplyRev == 0 {
+func (vf *verifier) queryFor(moves []*activeMove, gone, avoid []string, o *otherPlacements) placementQuery {
+	if vf.s.DemandRev == 0 || vf.s.SupplyRev == 0 {
 		return placementQuery{}
 	}
 	slices.Sort(gone)
@@ -33,10 +33,10 @@ func (ex *executor) queryFor(moves []*activeMove, gone, avoid []string, o *other
 	}
 	list := func(names []string) string { return strings.Join(names, "\x00") }
 	return placementQuery{
-		key: strings.Join([]string{strconv.FormatUint(ex.s.DemandRev, 36), strconv.FormatUint(ex.s.SupplyRev, 36),
+		key: strings.Join([]string{strconv.FormatUint(vf.s.DemandRev, 36), strconv.FormatUint(vf.s.SupplyRev, 36),
 			list(ids), list(slices.Compact(gone)), list(avoid)}, "\x01"),
 		others:           otherPlacements{placedOn: maps.Clone(o.placedOn), handled: o.handled},
-		podsBetweenNodes: ex.podsBetweenNodes,
+		podsBetweenNodes: vf.podsBetweenNodes,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // When a placement of moves may be taken over from the last plan: only if nothing is different that it depends on.
@@ -26,7 +27,8 @@ func TestWhenAPlacementIsTakenOver(t *testing.T) {
 			pods("h"), 1, 1}
 	}
 	question := func(a asked) placementQuery {
-		x := &executor{s: &cluster.Snapshot{DemandRev: a.demand, SupplyRev: a.supply}, podsBetweenNodes: a.homeless}
+		x := newVerifier(&cluster.Snapshot{DemandRev: a.demand, SupplyRev: a.supply}, disrupt.Settings{})
+		x.podsBetweenNodes = a.homeless
 		var moves []*activeMove
 		for _, id := range a.moves {
 			moves = append(moves, &activeMove{id: id})

@@ -17,7 +17,7 @@ import (
 func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *schedule.Placement,
 	commands []command.Command,
 	departures map[string][]string) map[string]bool {
-	r := &roomRecheck{executor: &executor{s: s, set: set, removedNodes: make(map[string]bool)},
+	r := &roomRecheck{verifier: newVerifier(s, set),
 		others: decidedPending(s, placed), departureNodes: departures,
 		departureOf: make(map[string]string), fenced: make(map[string]bool), staying: make(map[string]bool)}
 	for name, nodes := range departures {
@@ -54,7 +54,7 @@ func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *sc
 
 // roomRecheck is the question who of several departures may go, and what is known of the answer.
 type roomRecheck struct {
-	*executor
+	*verifier
 	others         *otherPlacements
 	departureNodes map[string][]string
 	// order is that of the commands; departureOf is that of a node.

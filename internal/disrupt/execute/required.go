@@ -15,51 +15,42 @@ import (
 // fenceSpread is how long after the first fence of a move others may be on their way.
 const fenceSpread = 30 * time.Second
 
-// proceed takes every move a step further.
-func (ex *executor) proceed() {
-	ex.proceedRequired()
-	ex.proceedSaving()
-	ex.proceedStatic()
-	ex.departReady()
-	ex.reopenExcluded()
-	for _, m := range ex.moves {
-		if m.giveUpReason != "" {
-			ex.reopenNodes(m)
-		} else {
-			ex.refence(m)
-		}
+// refence puts fences up again that did not go up.
+func (fs *fences) refence(m *activeMove) {
+	for _, i := range m.unfenced {
+		c := &m.nodes[i]
+		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
 	}
 }
 
-// refence puts fences up again that did not go up.
-func (ex *executor) refence(m *activeMove) {
-	for _, i := range m.unfenced {
-		c := &m.nodes[i]
-		ex.emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
-	}
+// requiredMoves are the moves that have to be.
+type requiredMoves struct {
+	*frame
+	*waits
+	*fences
 }
 
 // proceedRequired is about the moves that have to be, each by itself.
-func (ex *executor) proceedRequired() {
+func (rm *requiredMoves) proceedRequired() {
 	made := make(map[int]int)
-	for _, m := range ex.moves {
+	for _, m := range rm.moves {
 		if m.giveUpReason != "" || m.isStatic || disrupt.SavesMoney(m.reason) {
 			continue
 		}
 		switch farthest := m.farthest(); {
 		case farthest == nowhere:
-			ex.giveUpStranded(m)
+			rm.giveUpStranded(m)
 		case m.hasNotBegun():
-			ex.fence(m)
-		case ex.isHeldUp(m):
-			ex.mayWait(m)
-		case farthest == atReadyNode && ex.lacksReplacement(m):
-			ex.mayWait(m)
+			rm.fence(m)
+		case rm.isHeldUp(m):
+			rm.mayWait(m)
+		case farthest == atReadyNode && rm.lacksReplacement(m):
+			rm.mayWait(m)
 		case farthest == atReadyNode:
-			ex.departures = append(ex.departures, departure{[]*activeMove{m}, ex.deleteMessage(m)})
-		case !ex.mayWait(m):
+			rm.departures = append(rm.departures, departure{[]*activeMove{m}, rm.deleteMessage(m)})
+		case !rm.mayWait(m):
 		case farthest == atNewNode:
-			ex.requestBins(m, ex.requiredPlacement.Bins, made)
+			rm.requestBins(m, rm.requiredPlacement.Bins, made)
 		}
 	}
 }
@@ -67,21 +58,21 @@ func (ex *executor) proceedRequired() {
 // lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without
 // that, too; but a pod that has just been evicted, and which its owner has not made again yet, is one that nobody sees:
 // the place may be meant for it.
-func (ex *executor) lacksReplacement(m *activeMove) bool {
-	if ex.awaitingReplacements == nil {
-		ex.awaitingReplacements = make(map[string]bool)
-		for _, c := range ex.s.Claims {
-			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && ex.s.IsReplacement(c) {
-				ex.awaitingReplacements[c.Replaces] = true
+func (wt *waits) lacksReplacement(m *activeMove) bool {
+	if wt.awaitingReplacements == nil {
+		wt.awaitingReplacements = make(map[string]bool)
+		for _, c := range wt.s.Claims {
+			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && wt.s.IsReplacement(c) {
+				wt.awaitingReplacements[c.Replaces] = true
 			}
 		}
 	}
-	return ex.awaitingReplacements[m.id]
+	return wt.awaitingReplacements[m.id]
 }
 
 // requestBins asks for the new nodes that the move's pods need. Where another move has asked for one, it says that this
 // one needs it, too. made are the requests so far, by the number of the node.
-func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int]int) {
+func (rm *requiredMoves) requestBins(m *activeMove, bins []schedule.Bin, made map[int]int) {
 	for i := range m.destinations {
 		dest := &m.destinations[i]
 		if dest.distance != atNewNode {
@@ -89,79 +80,79 @@ func (ex *executor) requestBins(m *activeMove, bins []schedule.Bin, made map[int
 		}
 		at, known := made[dest.bin]
 		if !known {
-			made[dest.bin] = len(ex.Replacements)
-			ex.Replacements = append(ex.Replacements, disrupt.ReplacementRequest{Bin: bins[dest.bin], Replaces: m.id,
+			made[dest.bin] = len(rm.Replacements)
+			rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[dest.bin], Replaces: m.id,
 				Reason: m.reason})
 			continue
 		}
-		if w := &ex.Replacements[at]; w.Replaces != m.id && !slices.Contains(w.SharedWith, m.id) {
+		if w := &rm.Replacements[at]; w.Replaces != m.id && !slices.Contains(w.SharedWith, m.id) {
 			w.SharedWith = append(w.SharedWith, m.id)
 		}
 	}
 }
 
 // giveUpStranded gives a move up some pod of which has no place.
-func (ex *executor) giveUpStranded(m *activeMove) {
+func (rm *requiredMoves) giveUpStranded(m *activeMove) {
 	if m.budgetReserved {
-		ex.budgets.Return(m.nodes[0].Claim.Pool, 1)
+		rm.budgets.Return(m.nodes[0].Claim.Pool, 1)
 	}
 	m.giveUp(disrupt.PodsStranded, true)
 }
 
 // fence begins a move.
-func (ex *executor) fence(m *activeMove) {
+func (fs *fences) fence(m *activeMove) {
 	for i := range m.nodes {
 		c := &m.nodes[i]
-		ex.emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
+		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
 	}
-	ex.Begun = append(ex.Begun, m.describe())
+	fs.Begun = append(fs.Begun, m.describe())
 }
 
 // isHeldUp reports whether a move can't go on at this moment.
-func (ex *executor) isHeldUp(m *activeMove) bool {
-	return m.changePending || m.waiting || len(m.unfenced) > 0 || ex.fencePending &&
-		ex.s.Now.Before(m.fencedAt.Add(fenceSpread))
+func (wt *waits) isHeldUp(m *activeMove) bool {
+	return m.changePending || m.waiting || len(m.unfenced) > 0 || wt.fencePending &&
+		wt.s.Now.Before(m.fencedAt.Add(fenceSpread))
 }
 
 // deleteNodes lets the nodes of a move go, together with those of the departure.
-func (ex *executor) deleteNodes(m *activeMove, departure, message string) {
+func (fs *fences) deleteNodes(m *activeMove, departure, message string) {
 	if disrupt.SavesMoney(m.reason) {
-		message = ex.describeDestinations(m) + ", " + message
+		message = fs.describeDestinations(m) + ", " + message
 	}
 	for i := range m.nodes {
 		c := &m.nodes[i]
 		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason,
 			Message: message, Departure: departure}
 		if m.reason == command.Unhealthy {
-			condition := ex.unhealthy[c.Claim.Name]
+			condition, _ := fs.health.Unhealthy(c.Claim)
 			cmd.Condition, cmd.Message = condition.Policy.Type, condition.Message(c.Node)
-			if grace, has := ex.health.Grace(c.Claim); has {
-				cmd.Deadline = ex.s.Now.Add(grace)
+			if grace, has := fs.health.Grace(c.Claim); has {
+				cmd.Deadline = fs.s.Now.Add(grace)
 			}
 		}
-		ex.emit(cmd)
+		fs.Emit(cmd)
 	}
 }
 
 // deleteMessage says why the node of a move goes that has to.
-func (ex *executor) deleteMessage(m *activeMove) string {
+func (fs *fences) deleteMessage(m *activeMove) string {
 	c := &m.nodes[0]
 	what := ""
 	switch m.reason {
 	case command.Drifted:
-		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", drift.Of(ex.s, c.Claim))
+		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", drift.Of(fs.s, c.Claim))
 	case command.Expired:
 		what = fmt.Sprintf("it comes to the end of its expireAfter of %s", c.Claim.ExpireAfter.For)
 	}
-	return what + "; " + ex.describeDestinations(m)
+	return what + "; " + fs.describeDestinations(m)
 }
 
 // describeDestinations says where the pods of a move go.
-func (ex *executor) describeDestinations(m *activeMove) string {
+func (fs *fences) describeDestinations(m *activeMove) string {
 	var names []string
 	for i := range m.destinations {
-		c := ex.s.ClaimOf(m.destinations[i].host)
-		if c != nil && !slices.Contains(names, c.Name) && len(ex.s.MoveClaims(c.Replaces)) > 0 {
+		c := fs.s.ClaimOf(m.destinations[i].host)
+		if c != nil && !slices.Contains(names, c.Name) && len(fs.s.MoveClaims(c.Replaces)) > 0 {
 			names = append(names, c.Name)
 		}
 	}
@@ -189,10 +180,10 @@ func joinNames(names []string) string {
 }
 
 // reopenNodes opens the nodes of a move again.
-func (ex *executor) reopenNodes(m *activeMove) {
+func (fs *fences) reopenNodes(m *activeMove) {
 	for i := range m.nodes {
-		ex.unfence(&m.nodes[i], m.giveUpReason, m.restAfter) // where something is being done that shows first
+		fs.unfence(&m.nodes[i], m.giveUpReason, m.restAfter) // where something is being done that shows first
 	}
-	ex.GivenUp = append(ex.GivenUp, disrupt.GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(),
+	fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(),
 		BlockReason: m.giveUpReason})
 }

@@ -9,38 +9,43 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 )
 
+// revalidator asks again whether moves may go on.
+type revalidator struct {
+	*frame
+	*fences
+}
+
 // revalidate gives up the moves that people, pods or pools no longer allow.
-func (ex *executor) revalidate() {
-	ex.findUnhealthy()
-	for _, m := range ex.moves {
+func (rv *revalidator) revalidate() {
+	for _, m := range rv.moves {
 		excluded := make(map[int]disrupt.BlockReason)
 		for i := range m.nodes {
-			if reason := ex.revalidateNode(m, &m.nodes[i]); reason != "" {
+			if reason := rv.revalidateNode(m, &m.nodes[i]); reason != "" {
 				excluded[i] = reason
 			}
 		}
-		ex.excludeNodes(m, excluded, false)
+		rv.excludeNodes(m, excluded, false)
 	}
 }
 
 // revalidateNode asks about one node of a move, and says why it may no longer go.
-func (ex *executor) revalidateNode(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
-	if reason := ex.reasonGone(m, c); reason != "" {
+func (rv *revalidator) revalidateNode(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
+	if reason := rv.reasonGone(m, c); reason != "" {
 		return reason
 	}
-	still, blocked := ex.eligibility.MayStillDisrupt(c.Claim, m.reason)
+	still, blocked := rv.eligibility.MayStillDisrupt(c.Claim, m.reason)
 	if blocked == nil {
 		*c = still
 		return ""
 	}
-	disrupt.FillEstimates(ex.s, c)
-	forced := m.reason == command.Unhealthy && ex.health.HasForcedEnd(c.Claim)
+	disrupt.FillEstimates(rv.s, c)
+	forced := m.reason == command.Unhealthy && rv.health.HasForcedEnd(c.Claim)
 	switch blocked.Reason {
 	case disrupt.PDBBlocks: // another node that is being drained may have used it up for the moment
 		if forced {
 			return ""
 		}
-		if ex.pdbNeverAllows(c.Node) {
+		if pdbNeverAllows(rv.s, c.Node) {
 			return blocked.Reason
 		}
 		m.waiting = true
@@ -61,33 +66,33 @@ func (ex *executor) revalidateNode(m *activeMove, c *disrupt.Candidate) disrupt.
 }
 
 // reasonGone says why the reason for which the node was to go no longer holds, if it does not.
-func (ex *executor) reasonGone(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
+func (rv *revalidator) reasonGone(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
 	switch p := c.Pool; {
 	case p == nil || p.Deleting:
 		return disrupt.PoolUnknown
 	case p.Overrides.DryRun:
 		return disrupt.DryRun
-	case disrupt.SavesMoney(m.reason) && ex.neededHosts[c.Node.Name]:
+	case disrupt.SavesMoney(m.reason) && rv.neededHosts[c.Node.Name]:
 		return disrupt.PodsExpected
-	case p.Static && !ex.input.Static:
+	case p.Static && !rv.input.Static:
 		return disrupt.PoolUnknown
 	}
 	switch m.reason {
 	case command.Underutilized, command.Empty:
 		return ""
 	case command.Drifted:
-		if how, known := drift.Find(ex.s, c.Claim); known && how == "" {
+		if how, known := drift.Find(rv.s, c.Claim); known && how == "" {
 			return disrupt.NoLongerDue
 		}
 	case command.Expired:
-		if at, soft := drift.SoftExpiryTime(c.Pool, c.Claim); !soft || ex.s.Now.Before(at) {
+		if at, soft := drift.SoftExpiryTime(c.Pool, c.Claim); !soft || rv.s.Now.Before(at) {
 			return disrupt.NoLongerDue
 		}
 	case command.Unhealthy:
-		if _, unhealthy := ex.unhealthy[c.Claim.Name]; !unhealthy {
+		if _, unhealthy := rv.health.Unhealthy(c.Claim); !unhealthy {
 			return disrupt.NoLongerDue
 		}
-		if ex.health.TooManyUnhealthy(c.Claim.Pool) {
+		if rv.health.TooManyUnhealthy(c.Claim.Pool) {
 			return disrupt.ManyUnhealthy
 		}
 	default:
@@ -97,135 +102,57 @@ func (ex *executor) reasonGone(m *activeMove, c *disrupt.Candidate) disrupt.Bloc
 }
 
 // pdbNeverAllows reports whether a disruption budget of some pod of the node wants all its pods.
-func (ex *executor) pdbNeverAllows(n *cluster.Node) bool {
-	return slices.ContainsFunc(ex.s.PodsOn(n.Name), func(p *cluster.Pod) bool {
-		return p.NeedsNewPlace() && !p.StaysThroughDrain && slices.ContainsFunc(ex.s.PDBsOf(p),
+func pdbNeverAllows(s *cluster.Snapshot, n *cluster.Node) bool {
+	return slices.ContainsFunc(s.PodsOn(n.Name), func(p *cluster.Pod) bool {
+		return p.NeedsNewPlace() && !p.StaysThroughDrain && slices.ContainsFunc(s.PDBsOf(p),
 			(*cluster.PDB).NeverAllows)
 	})
 }
 
 // fitBudgets takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait
 // that it covers only when nodes are back that are out for other reasons.
-func (ex *executor) fitBudgets() {
-	for _, m := range ex.moves {
+func (rv *revalidator) fitBudgets() {
+	for _, m := range rv.moves {
 		if m.giveUpReason != "" {
-			ex.returnBudgets(m)
+			rv.returnBudgets(m)
 		}
 	}
-	fenced := make(map[budgetKey]int)
-	for _, m := range ex.moves {
+	fenced := make(map[disrupt.BudgetKey]int)
+	for _, m := range rv.moves {
 		if m.giveUpReason != "" {
 			continue
 		}
 		for i := range m.nodes {
-			fenced[budgetKey{m.nodes[i].Pool, m.reason}]++
+			fenced[disrupt.BudgetKey{Pool: m.nodes[i].Pool, Reason: m.reason}]++
 		}
 	}
-	for _, m := range slices.Backward(ex.moves) {
+	for _, m := range slices.Backward(rv.moves) {
 		if m.giveUpReason != "" {
 			continue
 		}
 		excluded := make(map[int]disrupt.BlockReason)
 		for i := range slices.Backward(m.nodes) {
 			c := &m.nodes[i]
-			if p := (budgetKey{c.Pool, m.reason}); fenced[p] > ex.allowedUnavailable(c.Pool, m.reason) {
+			if p := (disrupt.BudgetKey{Pool: c.Pool, Reason: m.reason}); fenced[p] > rv.budgets.Allowed(c.Pool.Name, m.reason) {
 				fenced[p]--
 				excluded[i] = disrupt.BudgetBlocks
-				ex.returnBudget(c)
+				rv.returnBudget(c)
 			}
 		}
-		ex.excludeNodes(m, excluded, false)
+		rv.excludeNodes(m, excluded, false)
 	}
 }
 
-// budgetKey is what a pool's budgets allow for a reason.
-type budgetKey struct {
-	pool   *cluster.Pool
-	reason command.Reason
-}
-
-// allowedUnavailable is how many of the pool's nodes may be out at the same time for the reason.
-func (ex *executor) allowedUnavailable(p *cluster.Pool, reason command.Reason) int {
-	return ex.budgets.Allowed(p.Name, reason)
-}
-
 // returnBudgets returns the nodes of a move that was given up to their budgets.
-func (ex *executor) returnBudgets(m *activeMove) {
+func (rv *revalidator) returnBudgets(m *activeMove) {
 	for i := range m.nodes {
-		ex.returnBudget(&m.nodes[i])
+		rv.returnBudget(&m.nodes[i])
 	}
 }
 
 // returnBudget returns a node to its budget.
-func (ex *executor) returnBudget(c *disrupt.Candidate) {
+func (rv *revalidator) returnBudget(c *disrupt.Candidate) {
 	if disrupt.HasFence(c.Node) && c.Node.Ready && c.Claim.Is(cluster.Initialized) {
-		ex.budgets.Return(c.Claim.Pool, 1)
+		rv.budgets.Return(c.Claim.Pool, 1)
 	}
-}
-
-// budgetsAllow reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced
-// does not count: it has not gone yet. A node that is unhealthy does not count against others that are.
-func (ex *executor) budgetsAllow(moves ...*activeMove) bool {
-	going := make(map[budgetKey]int)
-	for _, m := range moves {
-		for i := range m.nodes {
-			going[budgetKey{m.nodes[i].Pool, m.reason}]++
-		}
-	}
-	for p, n := range going {
-		if ex.unavailableNow(p.pool, p.reason)+n > ex.allowedUnavailable(p.pool, p.reason) {
-			return false
-		}
-	}
-	for _, m := range moves {
-		for i := range m.nodes {
-			ex.countDeparted(&m.nodes[i])
-		}
-	}
-	return true
-}
-
-// countDeparted counts a node as gone.
-func (ex *executor) countDeparted(c *disrupt.Candidate) {
-	for _, reason := range append(disrupt.BudgetReasons(), command.Expired) {
-		p := budgetKey{c.Pool, reason}
-		if n, counted := ex.unavailable[p]; counted && !ex.isUnavailable(c.Claim, reason) {
-			ex.unavailable[p] = n + 1
-		}
-	}
-	ex.deletedClaims[c.Claim.Name] = true
-}
-
-// unavailableNow is how many of the pool's nodes are out and not just fenced by us. They are counted once; whoever goes
-// after that is added.
-func (ex *executor) unavailableNow(p *cluster.Pool, reason command.Reason) int {
-	key := budgetKey{p, reason}
-	if n, counted := ex.unavailable[key]; counted {
-		return n
-	}
-	out := 0
-	for _, c := range ex.s.ClaimsOf(p.Name) {
-		if ex.isUnavailable(c, reason) {
-			out++
-		}
-	}
-	ex.unavailable[key] = out
-	return out
-}
-
-// isUnavailable reports whether a claim's node is out and not just fenced by us.
-func (ex *executor) isUnavailable(c *cluster.Claim, reason command.Reason) bool {
-	if !c.Is(cluster.Initialized) || c.Is(cluster.InstanceTerminating) {
-		return false
-	}
-	n := ex.s.NodeOf(c.Name)
-	switch {
-	case ex.deletedClaims[c.Name], n == nil, !c.Deleting.IsZero(), !n.Deleting.IsZero():
-		return true
-	case len(ex.s.InFlight) > 0 && ex.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()]:
-		return true
-	case !n.Ready:
-		return reason != command.Unhealthy && c.Move == ""
-	}
-	return disrupt.HasFence(n) && !c.Is(cluster.DisruptionReason)
 }

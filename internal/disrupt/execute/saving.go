@@ -18,55 +18,63 @@ type linkedMoves struct {
 	replacements []*cluster.Claim
 }
 
+// savingMoves are the moves that save money.
+type savingMoves struct {
+	*frame
+	*waits
+	*fences
+	*balancer
+}
+
 // proceedSaving is about the moves that save money.
-func (ex *executor) proceedSaving() {
+func (sm *savingMoves) proceedSaving() {
 	var list []*activeMove
-	for _, m := range ex.moves {
+	for _, m := range sm.moves {
 		if m.giveUpReason == "" && disrupt.SavesMoney(m.reason) {
 			list = append(list, m)
 		}
 	}
-	for _, l := range ex.linkMoves(list) {
-		ex.proceedLinked(l)
+	for _, l := range sm.linkMoves(list) {
+		sm.proceedLinked(l)
 	}
 }
 
-func (ex *executor) proceedLinked(l *linkedMoves) {
+func (sm *savingMoves) proceedLinked(l *linkedMoves) {
 	farthest, hindered := atReadyNode, false
 	for _, m := range l.moves {
-		hindered = ex.isHeldUp(m) || hindered
+		hindered = sm.isHeldUp(m) || hindered
 		farthest = max(farthest, m.farthest())
 	}
 	switch {
 	case farthest == nowhere: // without those that stay the rest looks different
-		ex.shrinkLinked(l, ex.nodesToKeep(l, nowhere), disrupt.PodsStranded)
-		ex.mayWaitAll(l)
+		sm.shrinkLinked(l, sm.nodesToKeep(l, nowhere), disrupt.PodsStranded)
+		sm.mayWaitAll(l)
 	case hindered:
-		ex.mayWaitAll(l)
-	case farthest == atComingNode || farthest == atReadyNode && slices.ContainsFunc(l.moves, ex.lacksReplacement):
-		if ex.mayWaitAll(l) {
-			ex.recheckSaving(l)
+		sm.mayWaitAll(l)
+	case farthest == atComingNode || farthest == atReadyNode && slices.ContainsFunc(l.moves, sm.lacksReplacement):
+		if sm.mayWaitAll(l) {
+			sm.recheckSaving(l)
 		}
 	case farthest == atNewNode:
-		ex.requestReplacements(l)
+		sm.requestReplacements(l)
 	default:
-		ex.deleteLinked(l)
+		sm.deleteLinked(l)
 	}
 }
 
 // recheckSaving gives linked moves up that waits for what would not pay any more if it were there.
-func (ex *executor) recheckSaving(l *linkedMoves) {
-	t, known := ex.balanceOf(l, nodesOf(l))
-	if reason := t.shortfall(ex.set, 0); known && reason != "" {
+func (sm *savingMoves) recheckSaving(l *linkedMoves) {
+	t, known := sm.balanceOf(l, nodesOf(l))
+	if reason := t.shortfall(sm.set, 0); known && reason != "" {
 		l.giveUp(reason)
 	}
 }
 
 // mayWaitAll reports whether linked moves may go on waiting.
-func (ex *executor) mayWaitAll(l *linkedMoves) bool {
+func (sm *savingMoves) mayWaitAll(l *linkedMoves) bool {
 	ok := true
 	for _, m := range l.moves {
-		ok = ex.mayWait(m) && ok
+		ok = sm.mayWait(m) && ok
 	}
 	return ok
 }
@@ -77,37 +85,37 @@ func (ex *executor) mayWaitAll(l *linkedMoves) bool {
 // Where replacements have been made already those are paid for, and more are only made in place of nodes that would
 // have to stay otherwise, if that pays by itself: how the pods are put beside each other this time is no reason to give
 // up what was bought for.
-func (ex *executor) requestReplacements(l *linkedMoves) {
-	if !ex.mayWaitAll(l) {
+func (sm *savingMoves) requestReplacements(l *linkedMoves) {
+	if !sm.mayWaitAll(l) {
 		return
 	}
 	bins := make([]schedule.Bin, len(l.bins))
 	for i, n := range l.bins {
-		bins[i] = ex.savingPlacement.Bins[n]
+		bins[i] = sm.savingPlacement.Bins[n]
 	}
-	part, held := nodesOf(l), ex.nodesToKeep(l, atNewNode)
+	part, held := nodesOf(l), sm.nodesToKeep(l, atNewNode)
 	if len(l.replacements) > 0 {
 		part = candidatesOf(held)
 	}
-	if freeRiders, reason := ex.freeRidersOf(l, part, bins); len(freeRiders) > 0 && len(freeRiders) < len(part) {
-		ex.shrinkLinked(l, freeRiders, reason)
+	if freeRiders, reason := sm.freeRidersOf(l, part, bins); len(freeRiders) > 0 && len(freeRiders) < len(part) {
+		sm.shrinkLinked(l, freeRiders, reason)
 		return
 	}
-	a, no := saving.AppraiseCheapestZones(ex.set, part, bins)
-	whole, known := ex.fullBalance(l, nodesOf(l))
+	a, no := saving.AppraiseCheapestZones(sm.set, part, bins)
+	whole, known := sm.fullBalance(l, nodesOf(l))
 	switch {
 	case no != nil:
-		ex.shrinkLinked(l, held, no.Reason)
+		sm.shrinkLinked(l, held, no.Reason)
 	case !known:
 		l.giveUp(disrupt.PriceUnknown)
-	case whole.shortfall(ex.set, a.MaxAfter) != "":
-		ex.shrinkLinked(l, held, whole.shortfall(ex.set, a.MaxAfter))
-	case len(leavingOf(l)) == 0 && ex.isUnbalanced(whole.removed, whole.saving()-a.After):
-		ex.shrinkLinked(l, held, disrupt.NotBalanced)
+	case whole.shortfall(sm.set, a.MaxAfter) != "":
+		sm.shrinkLinked(l, held, whole.shortfall(sm.set, a.MaxAfter))
+	case len(leavingOf(l)) == 0 && sm.isUnbalanced(whole.removed, whole.saving()-a.After):
+		sm.shrinkLinked(l, held, disrupt.NotBalanced)
 	default:
 		for i, n := range l.bins {
 			m := mainMoveOf(l.moves, n)
-			ex.Replacements = append(ex.Replacements, disrupt.ReplacementRequest{Bin: a.Bins[i], Replaces: m.id,
+			sm.Replacements = append(sm.Replacements, disrupt.ReplacementRequest{Bin: a.Bins[i], Replaces: m.id,
 				Reason: m.reason, LinkedWith: l.moves[0].id})
 		}
 	}
@@ -141,17 +149,17 @@ func nodesOf(l *linkedMoves) []disrupt.Candidate {
 
 // deleteLinked has the nodes of linked moves go: all that their pods need is up. It is asked once more whether it pays,
 // since prices change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
-func (ex *executor) deleteLinked(l *linkedMoves) {
-	t, known := ex.balanceOf(l, nodesOf(l))
-	switch reason := t.shortfall(ex.set, 0); {
+func (sm *savingMoves) deleteLinked(l *linkedMoves) {
+	t, known := sm.balanceOf(l, nodesOf(l))
+	switch reason := t.shortfall(sm.set, 0); {
 	case !known:
 		l.giveUp(disrupt.PriceUnknown)
 	case reason != "":
 		l.giveUp(reason)
-	case len(l.replacements)+len(leavingOf(l)) == 0 && ex.isUnbalanced(t.removed, t.saving()):
+	case len(l.replacements)+len(leavingOf(l)) == 0 && sm.isUnbalanced(t.removed, t.saving()):
 		l.giveUp(disrupt.NotBalanced)
 	default:
-		ex.departures = append(ex.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.saving())})
+		sm.departures = append(sm.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.saving())})
 	}
 }
 
@@ -163,7 +171,7 @@ func (l *linkedMoves) giveUp(reason disrupt.BlockReason) {
 }
 
 // linkMoves puts moves together that share new nodes, in the order of the first of each.
-func (ex *executor) linkMoves(list []*activeMove) []*linkedMoves {
+func (sm *savingMoves) linkMoves(list []*activeMove) []*linkedMoves {
 	byID := make(map[string]int, len(list))
 	for i, m := range list {
 		byID[m.id] = i
@@ -179,15 +187,15 @@ func (ex *executor) linkMoves(list []*activeMove) []*linkedMoves {
 					first[dest.bin] = i
 				}
 			}
-			if c := ex.destinationClaim(dest); c != nil && ex.isChargedToMove(c) {
+			if c := sm.destinationClaim(dest); c != nil && sm.isChargedToMove(c) {
 				if j, known := byID[c.Replaces]; known {
 					joined.Join(i, j)
 				}
 			}
 		}
 	}
-	for _, c := range ex.s.Claims { // what was made and is not used is paid for all the same
-		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && ex.isChargedToMove(c) {
+	for _, c := range sm.s.Claims { // what was made and is not used is paid for all the same
+		if i, known := byID[c.Replaces]; known && c.Deleting.IsZero() && sm.isChargedToMove(c) {
 			made[i] = append(made[i], c)
 		}
 	}
@@ -220,9 +228,9 @@ func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *disrupt.Comp
 }
 
 // destinationClaim is the claim of the host that a pod goes to, or nil.
-func (ex *executor) destinationClaim(dest destination) *cluster.Claim {
-	if c := ex.s.ClaimOf(dest.host); c != nil {
+func (vf *verifier) destinationClaim(dest destination) *cluster.Claim {
+	if c := vf.s.ClaimOf(dest.host); c != nil {
 		return c
 	}
-	return ex.s.Claim(dest.host)
+	return vf.s.Claim(dest.host)
 }

@@ -20,9 +20,16 @@ type excludedNode struct {
 	restAfter bool
 }
 
+// fences puts fences up and takes them down.
+type fences struct {
+	*frame
+	// excluded are nodes that stay although their moves go on.
+	excluded []excludedNode
+}
+
 // excludeNodes lets some nodes of a move stay, each for its reason; the others go on without them. A move of which
 // nothing would be left is given up. What was found for many nodes must not fail because of one.
-func (ex *executor) excludeNodes(m *activeMove, excluded map[int]disrupt.BlockReason, rest bool) {
+func (fs *fences) excludeNodes(m *activeMove, excluded map[int]disrupt.BlockReason, rest bool) {
 	if len(excluded) == 0 || m.giveUpReason != "" {
 		return
 	}
@@ -34,7 +41,7 @@ func (ex *executor) excludeNodes(m *activeMove, excluded map[int]disrupt.BlockRe
 	var again []int
 	for i := range m.nodes {
 		if reason, out := excluded[i]; out {
-			ex.excluded = append(ex.excluded, excludedNode{m, m.nodes[i], reason, rest})
+			fs.excluded = append(fs.excluded, excludedNode{m, m.nodes[i], reason, rest})
 			continue
 		}
 		if slices.Contains(m.unfenced, i) {
@@ -46,11 +53,11 @@ func (ex *executor) excludeNodes(m *activeMove, excluded map[int]disrupt.BlockRe
 }
 
 // reopenExcluded takes down the fences of the nodes that stay although their moves go on.
-func (ex *executor) reopenExcluded() {
-	for i := range ex.excluded {
-		out := &ex.excluded[i]
-		if ex.unfence(&out.node, out.reason, out.restAfter) {
-			ex.GivenUp = append(ex.GivenUp, disrupt.GivenUp{ID: out.move.id, Reason: out.move.reason,
+func (fs *fences) reopenExcluded() {
+	for i := range fs.excluded {
+		out := &fs.excluded[i]
+		if fs.unfence(&out.node, out.reason, out.restAfter) {
+			fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: out.move.id, Reason: out.move.reason,
 				Claims: []string{out.node.Claim.Name}, BlockReason: out.reason})
 		}
 	}
@@ -58,8 +65,8 @@ func (ex *executor) reopenExcluded() {
 
 // unfence opens a node again; with rest, no more is tried with it for a while. It is false if something is being done
 // to the node that has yet to show.
-func (ex *executor) unfence(c *disrupt.Candidate, reason disrupt.BlockReason, rest bool) bool {
-	if disrupt.HasCommandUnderWay(ex.s, c.Claim, c.Node) {
+func (fs *fences) unfence(c *disrupt.Candidate, reason disrupt.BlockReason, rest bool) bool {
+	if disrupt.HasCommandUnderWay(fs.s, c.Claim, c.Node) {
 		return false
 	}
 	cmd := command.Unfence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, BlockReason: string(reason)}
@@ -67,15 +74,15 @@ func (ex *executor) unfence(c *disrupt.Candidate, reason disrupt.BlockReason, re
 	case rest && disrupt.SavesMoney(disrupt.MoveReason(c.Claim.Move)): // it may still go because it has to
 		cmd.ForSaving = true
 		cmd.RestUntil, cmd.Rests = disrupt.NextRestAfter(c.Claim.SavingRestUntil, c.Claim.SavingRests,
-			disrupt.LongestRest, ex.s.Now)
+			disrupt.LongestRest, fs.s.Now)
 	case rest:
-		cmd.RestUntil, cmd.Rests = disrupt.RestOf(c.Claim, ex.s.Now)
+		cmd.RestUntil, cmd.Rests = disrupt.RestOf(c.Claim, fs.s.Now)
 	case reason == disrupt.PodsExpected:
 		// where pods come and go all the time it would be fenced and opened again and again
 		cmd.ForSaving = true
-		cmd.RestUntil, cmd.Rests = disrupt.SavingRestOf(c.Claim, ex.s.Now)
+		cmd.RestUntil, cmd.Rests = disrupt.SavingRestOf(c.Claim, fs.s.Now)
 	}
-	ex.emit(cmd)
+	fs.Emit(cmd)
 	return true
 }
 
@@ -97,7 +104,7 @@ func candidatesOf(list []moveNode) []disrupt.Candidate {
 
 // nodesToKeep finds nodes without which all pods of the linked moves have places that are nearer than that distance,
 // and as cheap ones as possible: if they stay, their pods leave their places to others of their kind.
-func (ex *executor) nodesToKeep(l *linkedMoves, farthest distance) []moveNode {
+func (sm *savingMoves) nodesToKeep(l *linkedMoves, farthest distance) []moveNode {
 	missing := make(map[cluster.InterchangeKey]int)
 	for _, m := range l.moves {
 		for i := range m.destinations {
@@ -109,7 +116,7 @@ func (ex *executor) nodesToKeep(l *linkedMoves, farthest distance) []moveNode {
 	var left []*keepBenefit
 	for _, m := range l.moves {
 		for i := range m.nodes {
-			if a := ex.keepBenefitOf(moveNode{m, i}, missing); len(a.pods) > 0 {
+			if a := sm.keepBenefitOf(moveNode{m, i}, missing); len(a.pods) > 0 {
 				left = append(left, a)
 			}
 		}
@@ -134,10 +141,10 @@ type keepBenefit struct {
 	pods map[cluster.InterchangeKey]int
 }
 
-func (ex *executor) keepBenefitOf(n moveNode, missing map[cluster.InterchangeKey]int) *keepBenefit {
+func (sm *savingMoves) keepBenefitOf(n moveNode, missing map[cluster.InterchangeKey]int) *keepBenefit {
 	a := &keepBenefit{n, make(map[cluster.InterchangeKey]int)}
-	for _, p := range ex.s.PodsOn(n.candidate().Node.Name) {
-		if t := cluster.InterchangeKeyOf(p); missing[t] > 0 && ex.s.NeedsNewPlace(p) {
+	for _, p := range sm.s.PodsOn(n.candidate().Node.Name) {
+		if t := cluster.InterchangeKeyOf(p); missing[t] > 0 && sm.s.NeedsNewPlace(p) {
 			a.pods[t]++
 		}
 	}
@@ -165,7 +172,7 @@ func bestToKeep(list []*keepBenefit, missing map[cluster.InterchangeKey]int) int
 }
 
 // shrinkLinked lets nodes of linked moves stay, if what is left of it still saves enough.
-func (ex *executor) shrinkLinked(l *linkedMoves, blocked []moveNode, reason disrupt.BlockReason) {
+func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason disrupt.BlockReason) {
 	excluded := make(map[*activeMove]map[int]disrupt.BlockReason)
 	for _, n := range blocked {
 		if excluded[n.move] == nil {
@@ -181,11 +188,11 @@ func (ex *executor) shrinkLinked(l *linkedMoves, blocked []moveNode, reason disr
 			}
 		}
 	}
-	t, known := ex.fullBalance(l, left)
-	enough := known && t.shortfall(ex.set, 0) == ""
+	t, known := sm.fullBalance(l, left)
+	enough := known && t.shortfall(sm.set, 0) == ""
 	for _, m := range l.moves {
 		if enough {
-			ex.excludeNodes(m, excluded[m], true)
+			sm.excludeNodes(m, excluded[m], true)
 		} else {
 			m.giveUp(reason, true)
 		}
@@ -193,7 +200,7 @@ func (ex *executor) shrinkLinked(l *linkedMoves, blocked []moveNode, reason disr
 }
 
 // freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
-func (ex *executor) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bins []schedule.Bin) (out []moveNode,
+func (sm *savingMoves) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bins []schedule.Bin) (out []moveNode,
 	reason disrupt.BlockReason) {
 	seated := slices.Clone(bins)
 	for i, n := range l.bins {
@@ -206,7 +213,7 @@ func (ex *executor) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bins 
 			}
 		}
 	}
-	list, blocked := saving.FreeRiders(ex.set, part, seated, saving.CandidateByNode(part), saving.PartDemand{})
+	list, blocked := saving.FreeRiders(sm.set, part, seated, saving.CandidateByNode(part), saving.PartDemand{})
 	for _, i := range list {
 		for _, m := range l.moves {
 			for place := range m.nodes {

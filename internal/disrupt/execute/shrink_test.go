@@ -36,7 +36,7 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 		}
 		m.destinations = append(m.destinations, dest)
 	}
-	x := &executor{s: s}
+	x := newExecutor(s, disrupt.Settings{}, Input{})
 	l := &linkedMoves{moves: []*activeMove{m}}
 	got := x.nodesToKeep(l, atNewNode)
 	if len(got) != 1 || got[0].candidate().Claim.Name != "n2" {
@@ -127,7 +127,7 @@ func TestWhatARestIsFrom(t *testing.T) {
 			RestUntil: s.Now, Rests: 1, SavingRestUntil: s.Now, SavingRests: 6}
 		s.Nodes, s.Claims = append(s.Nodes, n), append(s.Claims, c)
 		s.Seal()
-		x := &executor{s: s}
+		x := newExecutor(s, disrupt.Settings{}, Input{})
 		x.unfence(&disrupt.Candidate{Claim: c, Node: n, Pool: s.Pools[0]}, disrupt.NothingCheaper, true)
 		want := command.Unfence{Claim: "n1", Node: "n1", BlockReason: string(disrupt.NothingCheaper),
 			RestUntil: s.Now.Add(2 * time.Minute), Rests: 2}
@@ -152,7 +152,7 @@ func TestTheNodeThatHelpsMostForItsPriceStays(t *testing.T) {
 	for _, p := range f.S.Pods[:3] {
 		m.destinations = append(m.destinations, destination{pod: p, distance: nowhere})
 	}
-	x := &executor{s: f.S.Seal()}
+	x := newExecutor(f.S.Seal(), disrupt.Settings{}, Input{})
 	if got := x.nodesToKeep(&linkedMoves{moves: []*activeMove{m}}, nowhere); len(got) != 1 ||
 		got[0].candidate().Claim.Name != "n1" {
 		t.Errorf("%v stay, want n1", got)

@@ -22,7 +22,7 @@ func StartRequired(s *cluster.Snapshot, set disrupt.Settings, o Input) disrupt.R
 		o.Placement.Unplaced[i].Pod = pod
 	}
 	x := newExecutor(s, set, o)
-	x.gatherActive()
+	x.gather()
 	x.revalidate()
 	x.fitBudgets()
 	under := len(x.moves)

@@ -42,30 +42,30 @@ const (
 	nowhere                      // nowhere
 )
 
-// verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first;
-// what they leave is for those that go to save money.
-func (ex *executor) verify() {
-	var due, saving []*activeMove
-	for _, m := range ex.moves {
-		switch {
-		case m.giveUpReason != "" || m.isStatic && ex.staticReplacement(m) == nil:
-		case disrupt.SavesMoney(m.reason):
-			saving = append(saving, m)
-		default:
-			due = append(due, m)
-		}
-	}
-	if len(due)+len(saving) == 0 {
-		return
-	}
-	for _, m := range due {
-		ex.forceUnhealthyPods(m)
-	}
-	ex.memo = &Memo{}
-	others := otherPlacementsOf(ex.input.Placement)
-	ex.requiredPlacement = ex.placeMoves(due, saving, others, &ex.lastMemo.required, &ex.memo.required)
-	others.add(ex.requiredPlacement)
-	ex.savingPlacement = ex.placeMoves(saving, due, others, &ex.lastMemo.saving, &ex.memo.saving)
+// verifier places the pods of moves as if the nodes of these were gone.
+type verifier struct {
+	s   *cluster.Snapshot
+	set disrupt.Settings
+	// interruptionsOnly says that only nodes are looked at which the cloud takes away.
+	interruptionsOnly bool
+	// moves are the moves, the oldest first. removedNodes are nodes that other parts of the plan take away, or moves.
+	moves        []*activeMove
+	removedNodes map[string]bool
+	// chosen are hosts that kube-scheduler has chosen for pods which the plan sends elsewhere: it may still bind them
+	// there.
+	chosen map[string]bool
+	// otherPodsHosts are the hosts to which pods go in placements that are of no move.
+	otherPodsHosts map[string]bool
+	// forcedPods are pods that will have to leave at the deadline of an interrupted or unhealthy node, whatever they
+	// say, by UID.
+	forcedPods map[string]bool
+	// podsBetweenNodes are the pods that are between two nodes, once they are counted.
+	podsBetweenNodes []*cluster.Pod
+	podsCounted      bool
+}
+
+func newVerifier(s *cluster.Snapshot, set disrupt.Settings) *verifier {
+	return &verifier{s: s, set: set, removedNodes: make(map[string]bool), otherPodsHosts: make(map[string]bool)}
 }
 
 // otherPlacements is what other placements of the same plan have decided: pods that count as being on a host, and all
@@ -101,17 +101,17 @@ func (o *otherPlacements) add(p *schedule.Placement) {
 
 // placeMoves finds places for the pods of some moves, those of the others being gone, too, and tells each move which
 // are its own.
-func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, before,
+func (vf *verifier) placeMoves(moves, others []*activeMove, o *otherPlacements, before,
 	memo *verifiedPlacement) *schedule.Placement {
 	if len(moves) == 0 {
 		return nil
 	}
-	gone := ex.leavingAnyway()
+	gone := vf.leavingAnyway()
 	cared, leaving := maps.Clone(o.handled), make(map[string]bool)
 	for _, m := range others {
 		for i := range m.nodes {
 			gone = append(gone, m.nodes[i].Node.Name)
-			for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+			for _, p := range vf.s.PodsOn(m.nodes[i].Node.Name) {
 				cared[p.UID] = true
 			}
 		}
@@ -119,55 +119,55 @@ func (ex *executor) placeMoves(moves, others []*activeMove, o *otherPlacements, 
 	for _, m := range moves {
 		for i := range m.nodes {
 			gone = append(gone, m.nodes[i].Node.Name)
-			for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+			for _, p := range vf.s.PodsOn(m.nodes[i].Node.Name) {
 				leaving[p.Class.Key] = true
 			}
 		}
 	}
-	closed, avoid := append(ex.replacementHosts(others), ex.lateReplacements()...), []string(nil)
+	closed, avoid := append(vf.replacementHosts(others), vf.lateReplacements()...), []string(nil)
 	if disrupt.SavesMoney(moves[0].reason) {
-		closed = append(append(closed, ex.unquietNodes(moves)...), ex.nodesWithoutClaim()...)
+		closed = append(append(closed, vf.unquietNodes(moves)...), vf.nodesWithoutClaim()...)
 	} else {
-		avoid = ex.driftedHosts(leaving)
+		avoid = vf.driftedHosts(leaving)
 	}
-	overlay := ex.overlayWithout(gone, o.placedOn, cared)
-	memo.query = ex.queryFor(moves, gone, append(avoid, closed...), &otherPlacements{placedOn: o.placedOn,
+	overlay := vf.overlayWithout(gone, o.placedOn, cared)
+	memo.query = vf.queryFor(moves, gone, append(avoid, closed...), &otherPlacements{placedOn: o.placedOn,
 		handled: cared})
 	if memo.query.sameAnswer(&before.query) {
 		memo.placement = before.placement
 	} else {
-		memo.placement = ex.placePods(overlay, closed, avoid)
+		memo.placement = vf.placePods(overlay, closed, avoid)
 	}
-	for _, host := range ex.assignDestinations(moves, &memo.placement) {
-		ex.otherPodsHosts[host] = true
+	for _, host := range vf.assignDestinations(moves, &memo.placement) {
+		vf.otherPodsHosts[host] = true
 	}
 	return &memo.placement
 }
 
 // overlayWithout is the cluster without the hosts that are gone, and with all that is known to need a place.
-func (ex *executor) overlayWithout(gone []string, on map[string][]*cluster.Pod,
+func (vf *verifier) overlayWithout(gone []string, on map[string][]*cluster.Pod,
 	cared map[string]bool) *cluster.Overlay {
-	ex.countPodsBetweenNodes()
-	return ex.s.Without(gone...).WithPlaced(on, cared).WithExpected(ex.podsBetweenNodes)
+	vf.countPodsBetweenNodes()
+	return vf.s.Without(gone...).WithPlaced(on, cared).WithExpected(vf.podsBetweenNodes)
 }
 
 // countPodsBetweenNodes finds the pods that are between two nodes.
-func (ex *executor) countPodsBetweenNodes() {
-	if !ex.podsCounted {
-		ex.podsBetweenNodes, ex.podsCounted = ex.s.PodsBetweenNodes(), true
+func (vf *verifier) countPodsBetweenNodes() {
+	if !vf.podsCounted {
+		vf.podsBetweenNodes, vf.podsCounted = vf.s.PodsBetweenNodes(), true
 	}
 }
 
 // leavingAnyway are the hosts that go in any case.
-func (ex *executor) leavingAnyway() []string {
+func (vf *verifier) leavingAnyway() []string {
 	var out []string
-	for _, c := range ex.s.Claims {
+	for _, c := range vf.s.Claims {
 		if !c.Deleting.IsZero() {
-			out = append(out, cluster.HostName(c, ex.s.NodeOf(c.Name)))
+			out = append(out, cluster.HostName(c, vf.s.NodeOf(c.Name)))
 		}
 	}
-	for _, n := range ex.s.Nodes {
-		if !n.Deleting.IsZero() || ex.removedNodes[n.Name] {
+	for _, n := range vf.s.Nodes {
+		if !n.Deleting.IsZero() || vf.removedNodes[n.Name] {
 			out = append(out, n.Name)
 		}
 	}
@@ -176,13 +176,13 @@ func (ex *executor) leavingAnyway() []string {
 
 // placePods places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a
 // place without those.
-func (ex *executor) placePods(o *cluster.Overlay, closed, avoid []string) schedule.Placement {
+func (vf *verifier) placePods(o *cluster.Overlay, closed, avoid []string) schedule.Placement {
 	if len(avoid) > 0 {
-		if p := schedule.Place(o.WithAvoided(setOf(closed, avoid)), ex.set.Schedule); len(p.Unplaced) == 0 {
+		if p := schedule.Place(o.WithAvoided(setOf(closed, avoid)), vf.set.Schedule); len(p.Unplaced) == 0 {
 			return p
 		}
 	}
-	return schedule.Place(o.WithAvoided(setOf(closed)), ex.set.Schedule)
+	return schedule.Place(o.WithAvoided(setOf(closed)), vf.set.Schedule)
 }
 
 func setOf(lists ...[]string) map[string]bool {
@@ -196,11 +196,11 @@ func setOf(lists ...[]string) map[string]bool {
 }
 
 // lateReplacements are the replacements that have not come up for so long that nobody waits for them any more.
-func (ex *executor) lateReplacements() []string {
+func (vf *verifier) lateReplacements() []string {
 	var out []string
-	for _, c := range ex.s.Claims {
-		if c.Replaces != "" && !c.Is(cluster.Initialized) && !ex.s.Now.Before(c.Created.Add(ex.longestWaitFor(c))) {
-			out = append(out, cluster.HostName(c, ex.s.NodeOf(c.Name)))
+	for _, c := range vf.s.Claims {
+		if c.Replaces != "" && !c.Is(cluster.Initialized) && !vf.s.Now.Before(c.Created.Add(vf.longestWaitFor(c))) {
+			out = append(out, cluster.HostName(c, vf.s.NodeOf(c.Name)))
 		}
 	}
 	return out
@@ -209,16 +209,16 @@ func (ex *executor) lateReplacements() []string {
 // unquietNodes are the nodes that are still being filled, or have been left alone for less than their own
 // consolidateAfter: to save money no pods are moved there. What was made for a move is not asked until that is over;
 // and neither is who has come or gone since the first of the moves began, for that may be their own doing.
-func (ex *executor) unquietNodes(moves []*activeMove) []string {
+func (vf *verifier) unquietNodes(moves []*activeMove) []string {
 	var since time.Time
 	for _, m := range moves {
 		since = cluster.Earlier(since, m.fencedAt)
 	}
 	var out []string
-	for _, c := range ex.s.Claims {
-		n := ex.s.NodeOf(c.Name)
-		if n == nil || !c.Is(cluster.Initialized) || len(ex.s.MoveClaims(c.Replaces)) > 0 ||
-			disrupt.IsQuietTarget(ex.s, ex.set, c) {
+	for _, c := range vf.s.Claims {
+		n := vf.s.NodeOf(c.Name)
+		if n == nil || !c.Is(cluster.Initialized) || len(vf.s.MoveClaims(c.Replaces)) > 0 ||
+			disrupt.IsQuietTarget(vf.s, vf.set, c) {
 			continue
 		}
 		if since.IsZero() || c.Condition(cluster.Initialized).Since.After(since) || c.LastPodEvent.Before(since) {
@@ -229,10 +229,10 @@ func (ex *executor) unquietNodes(moves []*activeMove) []string {
 }
 
 // nodesWithoutClaim are the nodes of ours that no claim has found, or that have lost theirs: most of these go.
-func (ex *executor) nodesWithoutClaim() []string {
+func (vf *verifier) nodesWithoutClaim() []string {
 	var out []string
-	for _, n := range ex.s.Nodes {
-		if n.Ours && ex.s.ClaimOf(n.Name) == nil && ex.s.Claim(n.Name) == nil {
+	for _, n := range vf.s.Nodes {
+		if n.Ours && vf.s.ClaimOf(n.Name) == nil && vf.s.Claim(n.Name) == nil {
 			out = append(out, n.Name)
 		}
 	}
@@ -240,15 +240,15 @@ func (ex *executor) nodesWithoutClaim() []string {
 }
 
 // replacementHosts are the hosts that were made for some moves.
-func (ex *executor) replacementHosts(moves []*activeMove) []string {
+func (vf *verifier) replacementHosts(moves []*activeMove) []string {
 	ids := make(map[string]bool, len(moves))
 	for _, m := range moves {
 		ids[m.id] = true
 	}
 	var out []string
-	for _, c := range ex.s.Claims {
-		if ids[c.Replaces] && ex.s.IsReplacement(c) {
-			out = append(out, cluster.HostName(c, ex.s.NodeOf(c.Name)))
+	for _, c := range vf.s.Claims {
+		if ids[c.Replaces] && vf.s.IsReplacement(c) {
+			out = append(out, cluster.HostName(c, vf.s.NodeOf(c.Name)))
 		}
 	}
 	return out
@@ -256,13 +256,13 @@ func (ex *executor) replacementHosts(moves []*activeMove) []string {
 
 // driftedHosts are the nodes that have drifted: pods that were moved there would have to move again. Only an empty one
 // with seats for pods that leave interrupted nodes is theirs: they would get there in any case when they are evicted.
-func (ex *executor) driftedHosts(leaving map[string]bool) []string {
-	hasSeat := func(seat cluster.Seat) bool { return ex.interruptionsOnly && leaving[seat.Class] }
+func (vf *verifier) driftedHosts(leaving map[string]bool) []string {
+	hasSeat := func(seat cluster.Seat) bool { return vf.interruptionsOnly && leaving[seat.Class] }
 	var out []string
-	for _, c := range ex.s.Claims {
-		n := ex.s.NodeOf(c.Name)
-		if n != nil && c.Is(cluster.Drifted) && drift.Of(ex.s, c) != "" && !(slices.ContainsFunc(c.Seats, hasSeat) &&
-			!slices.ContainsFunc(ex.s.PodsOn(n.Name), (*cluster.Pod).IsWorkload)) {
+	for _, c := range vf.s.Claims {
+		n := vf.s.NodeOf(c.Name)
+		if n != nil && c.Is(cluster.Drifted) && drift.Of(vf.s, c) != "" && !(slices.ContainsFunc(c.Seats, hasSeat) &&
+			!slices.ContainsFunc(vf.s.PodsOn(n.Name), (*cluster.Pod).IsWorkload)) {
 			out = append(out, n.Name)
 		}
 	}
@@ -270,19 +270,19 @@ func (ex *executor) driftedHosts(leaving map[string]bool) []string {
 }
 
 // distanceOf says how far a host is.
-func (ex *executor) distanceOf(host string) distance {
-	n := ex.s.Node(host)
+func (vf *verifier) distanceOf(host string) distance {
+	n := vf.s.Node(host)
 	if n == nil || !n.Deleting.IsZero() || disrupt.HasFence(n) {
 		return atComingNode
 	}
-	c := ex.s.ClaimOf(host)
+	c := vf.s.ClaimOf(host)
 	if c == nil {
-		c = ex.s.Claim(host) // a node may have joined under its claim's name before it is known to be the claim's
+		c = vf.s.Claim(host) // a node may have joined under its claim's name before it is known to be the claim's
 	}
 	if c == nil && n.Ours {
 		return atComingNode // either its claim will find it, or its machine has lost its claim and goes
 	}
-	if c != nil && !c.Is(cluster.Initialized) || ex.interruptionsOnly && ex.isKeptForOthers(n) || ex.chosen[host] {
+	if c != nil && !c.Is(cluster.Initialized) || vf.interruptionsOnly && vf.isKeptForOthers(n) || vf.chosen[host] {
 		return atComingNode
 	}
 	return atReadyNode
@@ -313,6 +313,6 @@ func chosenHosts(p *schedule.Placement) map[string]bool {
 
 // isKeptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move
 // lets it go.
-func (ex *executor) isKeptForOthers(n *cluster.Node) bool {
-	return n.KeptFor != "" && !slices.ContainsFunc(ex.moves, func(m *activeMove) bool { return m.id == n.KeptFor })
+func (vf *verifier) isKeptForOthers(n *cluster.Node) bool {
+	return n.KeptFor != "" && !slices.ContainsFunc(vf.moves, func(m *activeMove) bool { return m.id == n.KeptFor })
 }
