@@ -140,11 +140,6 @@ func (bg *beginner) skipBlocked(m *disrupt.Move, blocked *disrupt.BlockedNode) {
 	last.Saving, last.CertainSaving, last.NeededSaving = blocked.Saving, blocked.CertainSaving, blocked.NeededSaving
 }
 
-// ongoing are the moves that go on.
-func (vf *verifier) ongoing() []*activeMove {
-	return slices.DeleteFunc(slices.Clone(vf.moves), func(m *activeMove) bool { return m.giveUpReason != "" })
-}
-
 // minKeptSaving is how much of what a search has promised must be left for a move to begin that takes more new nodes
 // than that.
 const minKeptSaving = 0.5

@@ -13,12 +13,6 @@ type departure struct {
 	message string
 }
 
-// departureAnswer is which moves of those that were ready might go.
-type departureAnswer struct {
-	query     placementQuery
-	mayDepart map[string]bool
-}
-
 // departer lets the nodes of moves go.
 type departer struct {
 	*frame
@@ -47,9 +41,6 @@ func (dp *departer) departReady() {
 		}
 	}
 }
-
-// maxDepartureRounds bounds how often it is asked who may go without those who may not.
-const maxDepartureRounds = 4
 
 // departable finds the moves that may go although others stay. Where pods say something about each other, a place may
 // be free only once pods of another node have gone, too: then they wait for each other.
@@ -136,17 +127,6 @@ func (dp *departer) movesLackingPlaces(going, staying []*activeMove) []*activeMo
 			out = append(out, m)
 		}
 		m.destinations = kept[i]
-	}
-	return out
-}
-
-// hostsOf are the nodes of moves.
-func hostsOf(moves []*activeMove) []string {
-	var out []string
-	for _, m := range moves {
-		for i := range m.nodes {
-			out = append(out, m.nodes[i].Node.Name)
-		}
 	}
 	return out
 }

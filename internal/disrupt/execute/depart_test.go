@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/require"
 )
@@ -108,5 +109,30 @@ func TestNodesWaitForThoseThatStay(t *testing.T) {
 	f.Fenced(command.Underutilized, "n2", "n3")
 	if got, want := sorted(carry(f)), "give up n2: NothingCheaper; unfence/n2: NothingCheaper, rests"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Whether moves may go without others is asked again if other nodes are gone than last time: nodes become empty by the
+// clock alone.
+func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
+	s := disrupttest.Quiet(4)
+	s.DemandRev, s.SupplyRev = 7, 7
+	apart := &cluster.PodClass{Key: "shy", Rules: []*cluster.Rule{{}}}
+	s.Pods = []*cluster.Pod{{UID: "p", Node: "n0", Class: apart, Owner: "rs"}}
+	s.Seal()
+	ask := func(gone string) string {
+		x := newExecutor(s, disrupt.Settings{}, Input{})
+		x.removedNodes[gone] = true
+		m := &activeMove{id: "underutilized-a", nodes: []disrupt.Candidate{{Claim: s.Claims[0], Node: s.Nodes[0],
+			Pool: s.Pools[0]}}}
+		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []disrupt.Candidate{{Claim: s.Claims[1],
+			Node: s.Nodes[1],
+			Pool: s.Pools[0]}}}}
+		x.departures, x.memo = []departure{{moves: []*activeMove{m}}}, &Memo{}
+		x.departable()
+		return x.memo.departures.query.key
+	}
+	if a, b := ask("n2"), ask("n3"); a == "" || a == b {
+		t.Errorf("with n2 gone the question is %q, with n3 gone %q", a, b)
 	}
 }

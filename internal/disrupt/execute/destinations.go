@@ -128,12 +128,3 @@ func takeOwnDestinations(pods []*cluster.Pod, destinations []destination, owner,
 	})
 	return slices.DeleteFunc(pods, func(p *cluster.Pod) bool { return seated[p.UID] }), destinations
 }
-
-// farthest is the farthest place of the move's pods; ready if it has none.
-func (am *activeMove) farthest() distance {
-	out := atReadyNode
-	for i := range am.destinations {
-		out = max(out, am.destinations[i].distance)
-	}
-	return out
-}

@@ -52,6 +52,8 @@ func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, 
 
 // frame is what all phases of one plan share: what they read, the moves that they hand on, and what is decided.
 type frame struct {
+	s   *cluster.Snapshot
+	set disrupt.Settings
 	*verifier
 	*disrupt.Result
 	input       Input
@@ -96,7 +98,7 @@ func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
 }
 
 func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
-	x := &frame{verifier: newVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
+	x := &frame{s: s, set: set, verifier: newVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
 		eligibility: disrupt.NewEligibility(s, set), health: disrupt.NewNodeHealth(s, o.Repair), budgets: o.Budgets,
 		neededHosts: make(map[string]bool)}
 	if x.lastMemo == nil {

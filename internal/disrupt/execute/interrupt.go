@@ -13,10 +13,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// defaultInterruptionDrain is how long before its deadline an interrupted node's pods are told to leave at the latest,
-// if nobody says otherwise.
-const defaultInterruptionDrain = 45 * time.Second
-
 // Interrupt sees to the nodes whose instances the cloud takes away, or has given up.
 //
 // Such a node is fenced at once, and in the same moment its pods get places on other nodes, new ones if need be. It
@@ -75,37 +71,6 @@ func (ir *interruptions) expectPods(moves []*activeMove, o *otherPlacements) {
 			delete(o.handled, p.UID)
 		}
 	}
-}
-
-// placementOfPending is a placement that knows of the pods without a place only that others look after them.
-func placementOfPending(s *cluster.Snapshot) *schedule.Placement {
-	pending := s.Pending()
-	out := &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(pending))}
-	for i, p := range pending {
-		out.Unplaced[i].Pod = p
-	}
-	return out
-}
-
-// latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
-// has is false if there is no such time.
-func latestDrainStart(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) (at time.Time, has bool) {
-	i := &c.Interruption
-	switch {
-	case i.Force:
-		return s.Now, true
-	case i.Deadline.IsZero():
-		return time.Time{}, false
-	}
-	return i.Deadline.Add(-drainLead(set)), true
-}
-
-// drainLead is how long before its deadline an interrupted node's pods are told to leave at the latest.
-func drainLead(set disrupt.Settings) time.Duration {
-	if set.InterruptionDrain > 0 {
-		return set.InterruptionDrain
-	}
-	return defaultInterruptionDrain
 }
 
 // interruptedMoves lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those
@@ -195,55 +160,6 @@ func compareDeadlines(a, b time.Time) int {
 		return -1
 	}
 	return a.Compare(b)
-}
-
-// interruptionEnd is when an interrupted node must be gone if it is let go now, or when it must be if it goes already.
-func interruptionEnd(s *cluster.Snapshot, c *cluster.Claim) time.Time {
-	if at, has := c.EndsBy(); has && !c.Deleting.IsZero() {
-		return at
-	}
-	i := &c.Interruption
-	if own := s.Now.Add(c.TerminationGrace); !i.Force && !i.Deadline.IsZero() && c.HasTerminationGrace &&
-		own.Before(i.Deadline) {
-		return own
-	}
-	if i.Force {
-		return s.Now
-	}
-	return i.Deadline
-}
-
-// forcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget,
-// say that they don't: they need other places, too. As long as there is more time than a new node may take to come up,
-// none is made: it would stand there empty.
-func (vf *verifier) forcePods(c *cluster.Claim, n *cluster.Node) (wake time.Time) {
-	end := interruptionEnd(vf.s, c)
-	for _, p := range vf.s.PodsOn(n.Name) {
-		if !p.IsReschedulable() || vf.s.NeedsNewPlace(p) {
-			continue
-		}
-		if from := end.Add(-max(drainLead(vf.set), p.Grace) - vf.set.ReplacementWait()); vf.s.Now.Before(from) {
-			wake = cluster.Earlier(wake, from)
-			continue
-		}
-		vf.forcePod(p)
-	}
-	return wake
-}
-
-// forcePod counts a pod among those that will be made to leave.
-func (vf *verifier) forcePod(p *cluster.Pod) {
-	vf.countPodsBetweenNodes()
-	if vf.forcedPods == nil {
-		vf.forcedPods = make(map[string]bool)
-	}
-	vf.forcedPods[p.UID] = true
-	vf.podsBetweenNodes = append(vf.podsBetweenNodes, p)
-}
-
-// needsPlace reports whether the pod will need another place when its node goes.
-func (vf *verifier) needsPlace(p *cluster.Pod) bool {
-	return vf.s.NeedsNewPlace(p) || vf.forcedPods[p.UID]
 }
 
 // mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it

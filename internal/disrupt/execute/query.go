@@ -50,3 +50,9 @@ func (q *placementQuery) sameAnswer(other *placementQuery) bool {
 func samePods(a, b []*cluster.Pod) bool {
 	return slices.EqualFunc(a, b, func(p, q *cluster.Pod) bool { return p.UID == q.UID })
 }
+
+// departureAnswer is which moves of those that were ready might go.
+type departureAnswer struct {
+	query     placementQuery
+	mayDepart map[string]bool
+}

@@ -118,29 +118,5 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 	return missing
 }
 
-// decidedPending is what a placement has decided about pods that have no node yet, or are about to lose theirs.
-func decidedPending(s *cluster.Snapshot, p *schedule.Placement) *otherPlacements {
-	o := otherPlacementsOf(nil)
-	if p == nil {
-		return o
-	}
-	waits := make(map[string]bool)
-	for _, pod := range s.SchedulerView().Pending() {
-		waits[pod.UID] = true
-	}
-	for _, a := range p.Assigned {
-		if waits[a.Pod.UID] {
-			o.placedOn[a.Host] = append(o.placedOn[a.Host], a.Pod)
-			o.handled[a.Pod.UID] = true
-		}
-	}
-	for i := range p.Bins {
-		for _, pod := range p.Bins[i].Pods {
-			o.handled[pod.UID] = waits[pod.UID]
-		}
-	}
-	for i := range p.Unplaced {
-		o.handled[p.Unplaced[i].Pod.UID] = waits[p.Unplaced[i].Pod.UID]
-	}
-	return o
-}
+// maxDepartureRounds bounds how often it is asked who may go without those who may not.
+const maxDepartureRounds = 4

@@ -226,11 +226,3 @@ func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *disrupt.Comp
 	}
 	return out
 }
-
-// destinationClaim is the claim of the host that a pod goes to, or nil.
-func (vf *verifier) destinationClaim(dest destination) *cluster.Claim {
-	if c := vf.s.ClaimOf(dest.host); c != nil {
-		return c
-	}
-	return vf.s.Claim(dest.host)
-}

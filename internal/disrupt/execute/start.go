@@ -5,7 +5,6 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted:
@@ -16,11 +15,7 @@ func StartRequired(s *cluster.Snapshot, set disrupt.Settings, o Input) disrupt.R
 	if !anyRequired(s, o) { // there are rushes in which every pass counts
 		return disrupt.Result{}
 	}
-	counted := s.Pending()
-	o.Proposal, o.Placement = nil, &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(counted))}
-	for i, pod := range counted {
-		o.Placement.Unplaced[i].Pod = pod
-	}
+	o.Proposal, o.Placement = nil, placementOfPending(s)
 	x := newExecutor(s, set, o)
 	x.gather()
 	x.revalidate()
