@@ -10,7 +10,7 @@ import (
 // UnusedNodes are nodes that stand in vain.
 type UnusedNodes struct {
 	Tries map[string]*cluster.WorkloadTries // by the claim
-	// retained are those that stay to show what is wrong, one for each owner; youngUntil are new ones whose taint may
+	// Retained are those that stay to show what is wrong, one for each owner; YoungUntil are new ones whose taint may
 	// go by itself, and until when each stays.
 	Retained   map[string]bool
 	YoungUntil map[string]time.Time

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/execute"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
@@ -124,7 +125,7 @@ func (p *Plan) departuresWithoutRoom(s *cluster.Snapshot) map[string]bool {
 	if len(parties) == 0 {
 		return nil
 	}
-	return execute.DeparturesWithoutRoom(s, p.settings, &p.Placement, p.Commands, parties)
+	return destination.DeparturesWithoutRoom(s, p.settings, &p.Placement, p.Commands, parties)
 }
 
 // stillUnhealthy reports whether a node that is to go for its health is still beyond hope; true for all other commands.

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/empty"
 	"github.com/tenon-sh/tenon/internal/disrupt/execute"
@@ -116,8 +117,8 @@ type planMemo struct {
 	placement      schedule.Placement
 	heldPods       map[string]schedule.PodHold
 	demand, supply uint64
-	moves          *execute.Memo
-	interrupted    *execute.Memo
+	moves          *destination.Memo
+	interrupted    *destination.Memo
 }
 
 // deferredWait is when pods are planned for that had to wait for others to be planned for.

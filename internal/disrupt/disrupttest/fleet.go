@@ -33,7 +33,7 @@ type Fleet struct {
 	Now  time.Time
 	// labels are those of all pods.
 	labels cluster.Labels
-	// steps is how many a search may take; 0 for as many as usual.
+	// Steps is how many a search may take; 0 for as many as usual.
 	Steps int
 }
 
@@ -210,4 +210,33 @@ func (f *Fleet) Sicken(ago time.Duration, names ...string) {
 		n := f.Host(name)
 		n.Ready, n.Conditions = false, []cluster.NodeCondition{{Type: "Ready", Status: "False", Since: f.Now.Add(-ago)}}
 	}
+}
+
+// Begins says how long ago the move of n1 began.
+func (f *Fleet) Begins(ago time.Duration) {
+	conditions := f.Claim("n1").Conditions
+	conditions[len(conditions)-1].Since = f.Now.Add(-ago)
+}
+
+// ShyFleet has two drifted nodes, n1 in rack a and n2 in rack b, each with a pod that shares its rack with no other
+// such pod. There is room on n3, and on n4, which is not up yet; so n1 is ready to go, and n2 is not.
+func ShyFleet(rackOfRoom string) *Fleet {
+	f := NewFleet()
+	f.S.Pods = nil
+	class := &cluster.PodClass{Key: "shy", Terms: []require.Set{nil}, Requests: f.Run("x", "n1", 2).Class.Requests,
+		Rules: []*cluster.Rule{{Key: "shy", Kind: cluster.AntiAffinity,
+			TopologyKey: "rack", Selectors: []cluster.Selector{{Namespaces: []string{"shop"},
+				Labels: require.Set{}.With("app", require.Only("web"))}}}}}
+	f.S.Pods = nil
+	f.Run("p1", "n1", 2).Class = class
+	f.Run("p2", "n2", 2).Class = class
+	NotUp(f.Node("n4", "large"))
+	for name, rack := range map[string]string{"n1": "a", "n2": "b", "n3": rackOfRoom, "n4": "a"} {
+		f.Host(name).Labels = f.Host(name).Labels.With("rack", rack)
+	}
+	f.Drifted("n1", "n2")
+	f.Fenced(command.Drifted, "n1")
+	f.Begins(90 * time.Second)
+	f.Fenced(command.Drifted, "n2")
+	return f
 }

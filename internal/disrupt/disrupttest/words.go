@@ -24,7 +24,7 @@ func FleetOf(line string) *Fleet {
 	f := NewFleet()
 	f.S.Claims, f.S.Nodes, f.S.Pods, f.S.EvictedToSave, f.S.EvictionsDropAt = nil, nil, nil, map[string]int{},
 		map[string]time.Time{}
-	f.sells()
+	sells(f)
 	parts := strings.Split(line, ";")
 	for i, word := range strings.Fields(parts[0]) {
 		what, load, _ := strings.Cut(word, ":")
@@ -45,7 +45,7 @@ func FleetOf(line string) *Fleet {
 }
 
 // sells has the cloud sell more, and the pool buy on demand.
-func (f *Fleet) sells() {
+func sells(f *Fleet) {
 	var types []cluster.Type
 	var offers []cluster.Offering
 	for i, price := range []float64{1, 2, 4, 6} {

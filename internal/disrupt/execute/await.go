@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 )
 
 // waits are how long moves wait, and for what.
@@ -17,34 +18,34 @@ type waits struct {
 }
 
 // mayWait reports whether a move may go on waiting, and gives it up if it has waited for too long.
-func (wt *waits) mayWait(m *activeMove) bool {
-	due := m.fencedAt.Add(wt.set.ReplacementWait())
+func (wt *waits) mayWait(m *destination.Move) bool {
+	due := m.FencedAt.Add(wt.set.ReplacementWait())
 	if !wt.s.Now.Before(due) && wt.allLaunched(m) {
-		due = m.fencedAt.Add(m.longestWait(wt.set))
+		due = m.FencedAt.Add(m.LongestWait(wt.set))
 	}
 	if wt.s.Now.Before(due) {
 		wt.Wake(due)
 		return true
 	}
-	m.giveUp(disrupt.ReplacementsLate, true)
+	m.GiveUp(disrupt.ReplacementsLate, true)
 	return false
 }
 
 // allLaunched reports whether new nodes were made for the pods of the move, and all that are needed have been launched:
 // nothing more has to be bought. Some of them may have been made for other moves.
-func (wt *waits) allLaunched(m *activeMove) bool {
+func (wt *waits) allLaunched(m *destination.Move) bool {
 	var made []*cluster.Claim
 	for _, c := range wt.s.Claims {
-		if c.Replaces == m.id && c.Deleting.IsZero() && wt.s.IsReplacement(c) {
+		if c.Replaces == m.ID && c.Deleting.IsZero() && wt.s.IsReplacement(c) {
 			made = append(made, c)
 		}
 	}
-	for i := range m.destinations {
-		dest := &m.destinations[i]
-		if dest.distance > atComingNode && !m.isStatic {
+	for i := range m.Destinations {
+		dest := &m.Destinations[i]
+		if dest.Distance > destination.AtComingNode && !m.IsStatic {
 			return false
 		}
-		if c := wt.destinationClaim(*dest); c != nil && wt.s.IsReplacement(c) {
+		if c := wt.ClaimAt(*dest); c != nil && wt.s.IsReplacement(c) {
 			made = append(made, c)
 		}
 	}
@@ -52,6 +53,6 @@ func (wt *waits) allLaunched(m *activeMove) bool {
 }
 
 // isOverdue reports whether a move should be over even if its replacements came at the last moment.
-func (wt *waits) isOverdue(m *activeMove) bool {
-	return !wt.s.Now.Before(m.fencedAt.Add(m.longestWait(wt.set) + wt.set.ReplacementWait()/10))
+func (wt *waits) isOverdue(m *destination.Move) bool {
+	return !wt.s.Now.Before(m.FencedAt.Add(m.LongestWait(wt.set) + wt.set.ReplacementWait()/10))
 }

@@ -24,7 +24,7 @@ func rested(f *disrupttest.Fleet, saving bool, ago time.Duration) {
 
 // later has d pass since the move of n1 began: all that was done for it was done as much earlier.
 func later(f *disrupttest.Fleet, d time.Duration) {
-	begins(f, d)
+	f.Begins(d)
 	for _, c := range f.S.Claims {
 		if c.Replaces != "" {
 			c.Created = f.Now.Add(10*time.Second - d)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 )
 
@@ -73,9 +74,9 @@ func (bl *balancer) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t bala
 
 // usesReplacement reports whether some pod of the linked moves goes to the replacement.
 func (bl *balancer) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
-	return slices.ContainsFunc(l.moves, func(m *activeMove) bool {
-		return slices.ContainsFunc(m.destinations, func(dest destination) bool {
-			return bl.destinationClaim(dest) == c
+	return slices.ContainsFunc(l.moves, func(m *destination.Move) bool {
+		return slices.ContainsFunc(m.Destinations, func(dest destination.Place) bool {
+			return bl.ClaimAt(dest) == c
 		})
 	})
 }
@@ -101,7 +102,7 @@ func (bl *balancer) fullBalance(l *linkedMoves, nodes []disrupt.Candidate) (t ba
 func leavingOf(l *linkedMoves) []disrupt.Candidate {
 	var out []disrupt.Candidate
 	for _, m := range l.moves {
-		out = append(out, m.leaving...)
+		out = append(out, m.Leaving...)
 	}
 	return out
 }
@@ -110,7 +111,7 @@ func leavingOf(l *linkedMoves) []disrupt.Candidate {
 // is to who goes in none of them.
 func (bl *balancer) isSunkCost(c *cluster.Claim) bool {
 	host := cluster.HostName(c, bl.s.NodeOf(c.Name))
-	return !bl.isUnusedReplacement(c) || bl.neededHosts[host] || bl.otherPodsHosts[host]
+	return !bl.isUnusedReplacement(c) || bl.neededHosts[host] || bl.OtherPodsHosts[host]
 }
 
 // isUnusedReplacement reports whether nobody runs on a replacement.

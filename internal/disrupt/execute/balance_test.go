@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/disrupt/empty"
 )
@@ -18,35 +19,36 @@ func halfway() (*executor, *linkedMoves, *cluster.Claim) {
 	p := s.Pools[0]
 	p.Catalog = disrupttest.Shop()
 	id := disrupt.MoveID(command.Underutilized, []string{"n0", "n1"})
-	m := &activeMove{id: id, reason: command.Underutilized, fencedAt: s.Now.Add(-time.Minute)}
+	m := &destination.Move{ID: id, Reason: command.Underutilized, FencedAt: s.Now.Add(-time.Minute)}
 	for i := range 2 {
 		s.Claims[i].Price, s.Claims[i].Move = 0.40, id
-		m.nodes = append(m.nodes, disrupt.Candidate{Claim: s.Claims[i], Node: s.Nodes[i], Pool: p, Price: 0.40,
+		m.Nodes = append(m.Nodes, disrupt.Candidate{Claim: s.Claims[i], Node: s.Nodes[i], Pool: p, Price: 0.40,
 			Evicted: 1})
 	}
 	made := s.Claims[2]
 	made.Price, made.Replaces, made.Created = 0.60, id, s.Now.Add(-time.Minute)
-	return newExecutor(s.Seal(), disrupt.Settings{MinSaving: 0.05}, Input{}), &linkedMoves{moves: []*activeMove{m},
-		replacements: []*cluster.Claim{made}}, made
+	return newExecutor(s.Seal(), disrupt.Settings{MinSaving: 0.05}, Input{}),
+		&linkedMoves{moves: []*destination.Move{m},
+			replacements: []*cluster.Claim{made}}, made
 }
 
 // What the nodes cost that have gone ahead counts, or the rest of a move would have to pay for all that was bought.
 func TestHalfAMoveIsWeighedWithTheOtherHalf(t *testing.T) {
 	x, l, _ := halfway()
 	m := l.moves[0]
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
 		"$0.200") {
-		t.Fatalf("both nodes: over is %q, %d depart", m.giveUpReason, len(x.departures))
+		t.Fatalf("both nodes: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
-	m.leaving, m.nodes = m.nodes[:1], m.nodes[1:]
-	m.destinations = []destination{{pod: &cluster.Pod{Name: "p"}, host: l.replacements[0].Name}}
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 2 || !strings.Contains(x.departures[1].message,
+	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
+	m.Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "p"}, Host: l.replacements[0].Name}}
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 2 || !strings.Contains(x.departures[1].message,
 		"$0.200") {
-		t.Errorf("one is on its way out: over is %q, %d depart", m.giveUpReason, len(x.departures))
+		t.Errorf("one is on its way out: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
-	m.leaving = nil
-	if x.deleteLinked(l); m.giveUpReason != disrupt.NothingCheaper {
-		t.Errorf("a node for 0.40 goes for one of 0.60 that nobody uses: over is %q", m.giveUpReason)
+	m.Leaving = nil
+	if x.deleteLinked(l); m.GiveUpReason != disrupt.NothingCheaper {
+		t.Errorf("a node for 0.40 goes for one of 0.60 that nobody uses: over is %q", m.GiveUpReason)
 	}
 }
 
@@ -59,15 +61,15 @@ func TestTheRestOfAMoveDoesNotPayForWhatNobodyNeeds(t *testing.T) {
 	x.s.Claims = append(x.s.Claims, &spare)
 	x.s.Seal()
 	l.replacements = append(l.replacements, &spare)
-	x.otherPodsHosts[made.Name] = true // by a pod of the node that has gone
-	m.leaving, m.nodes = m.nodes[:1], m.nodes[1:]
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
+	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
 		"$0.400") {
-		t.Errorf("none of its pods goes there: over is %q, departures are %+v", m.giveUpReason, x.departures)
+		t.Errorf("none of its pods goes there: over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
-	m.destinations = []destination{{pod: &cluster.Pod{Name: "p"}, host: spare.Name}}
-	if x.deleteLinked(l); m.giveUpReason != disrupt.NothingCheaper {
-		t.Errorf("its pod goes there: over is %q, want %s", m.giveUpReason, disrupt.NothingCheaper)
+	m.Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "p"}, Host: spare.Name}}
+	if x.deleteLinked(l); m.GiveUpReason != disrupt.NothingCheaper {
+		t.Errorf("its pod goes there: over is %q, want %s", m.GiveUpReason, disrupt.NothingCheaper)
 	}
 }
 
@@ -77,11 +79,11 @@ func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
 	s.Pools[0].Catalog = disrupttest.Shop()
 	s.Nodes[0].Labels = disrupttest.LabelsFor("small", "a", disrupt.Spot)
 	s.Claims[0].Deleting = s.Now
-	m := &activeMove{}
+	m := &destination.Move{}
 	if (&gathered{s: s.Seal()}).noteLeaving(m, s.Claims[0],
-		s.Nodes[0]); len(m.leaving) != 1 ||
-		m.leaving[0].Price != 0.3 {
-		t.Errorf("%+v, want one for 0.3", m.leaving)
+		s.Nodes[0]); len(m.Leaving) != 1 ||
+		m.Leaving[0].Price != 0.3 {
+		t.Errorf("%+v, want one for 0.3", m.Leaving)
 	}
 }
 
@@ -89,13 +91,13 @@ func TestTheLeavingCountForWhatTheirNodesSay(t *testing.T) {
 func TestWhatStaysInAnyCaseIsNotPaidForTwice(t *testing.T) {
 	x, l, made := halfway()
 	m := l.moves[0]
-	m.nodes = m.nodes[1:]
-	x.otherPodsHosts[made.Name] = true // by a pod of the node that has gone
-	if x.deleteLinked(l); m.giveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	m.Nodes = m.Nodes[1:]
+	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
 		"$0.400") {
-		t.Errorf("over is %q, departures are %+v", m.giveUpReason, x.departures)
+		t.Errorf("over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
-	if whole, known := x.fullBalance(l, m.nodes); !known || whole.shortfall(x.set, 0) != disrupt.NothingCheaper {
+	if whole, known := x.fullBalance(l, m.Nodes); !known || whole.shortfall(x.set, 0) != disrupt.NothingCheaper {
 		t.Errorf("the whole of it is %+v (known: %v), want that more can't be bought", whole, known)
 	}
 }
@@ -109,8 +111,8 @@ func TestCommitAsksForTheLeastSaving(t *testing.T) {
 		{0.90, disrupt.NothingCheaper}} {
 		x, l, made := halfway()
 		made.Price = c.price
-		if x.deleteLinked(l); l.moves[0].giveUpReason != c.want {
-			t.Errorf("for %v: over is %q, want %q", c.price, l.moves[0].giveUpReason, c.want)
+		if x.deleteLinked(l); l.moves[0].GiveUpReason != c.want {
+			t.Errorf("for %v: over is %q, want %q", c.price, l.moves[0].GiveUpReason, c.want)
 		}
 	}
 }
@@ -119,8 +121,8 @@ func TestCommitAsksForTheLeastSaving(t *testing.T) {
 func TestAnUnknownPriceIsANo(t *testing.T) {
 	x, l, made := halfway()
 	made.Price, made.Labels = 0, disrupttest.LabelsFor("huge", "a", disrupt.OnDemand)
-	if x.deleteLinked(l); l.moves[0].giveUpReason != disrupt.PriceUnknown {
-		t.Errorf("nobody sells it: over is %q, want %s", l.moves[0].giveUpReason, disrupt.PriceUnknown)
+	if x.deleteLinked(l); l.moves[0].GiveUpReason != disrupt.PriceUnknown {
+		t.Errorf("nobody sells it: over is %q, want %s", l.moves[0].GiveUpReason, disrupt.PriceUnknown)
 	}
 	x, l, made = halfway()
 	made.Price, made.Labels = 0, disrupttest.LabelsFor("small", "a", disrupt.Spot)
@@ -133,8 +135,8 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 			price, known)
 	}
 	made.Labels = disrupttest.LabelsFor("small", "a", disrupt.Spot)
-	if x.deleteLinked(l); l.moves[0].giveUpReason != "" {
-		t.Errorf("the catalog knows its price: over is %q", l.moves[0].giveUpReason)
+	if x.deleteLinked(l); l.moves[0].GiveUpReason != "" {
+		t.Errorf("the catalog knows its price: over is %q", l.moves[0].GiveUpReason)
 	}
 }
 
@@ -166,10 +168,10 @@ func TestLeavingsOfAnEarlierTry(t *testing.T) {
 				Class: &cluster.PodClass{Key: "web"}, Phase: "Running"}}
 		}
 		if c.host {
-			l.moves[0].destinations = []destination{{pod: &cluster.Pod{Name: "q"}, host: made.Name}}
+			l.moves[0].Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "q"}, Host: made.Name}}
 		}
 		x.s.Seal()
-		whole, known := x.fullBalance(x.linkMoves(l.moves)[0], l.moves[0].nodes)
+		whole, known := x.fullBalance(x.linkMoves(l.moves)[0], l.moves[0].Nodes)
 		if !known || whole.addedPrice != c.after {
 			t.Errorf("%s: %.2f has been paid, want %.2f", c.name, whole.addedPrice, c.after)
 		}

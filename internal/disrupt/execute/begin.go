@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -38,17 +39,17 @@ func (bg *beginner) beginProposed(found *disrupt.Proposal) {
 
 // uncertainMoves is moves that were found and that only a placement can tell about.
 type uncertainMoves struct {
-	active   []*activeMove
-	proposed map[*activeMove]*disrupt.Move
+	active   []*destination.Move
+	proposed map[*destination.Move]*disrupt.Move
 	// others is what others have taken.
-	others *otherPlacements
+	others *destination.Others
 }
 
 // beginCertain begins the moves of which it is certain that they hold, passes those that may not begin, and returns the
 // others.
 func (bg *beginner) beginCertain(moves []disrupt.Move) *uncertainMoves {
 	p := bg.newPlacementCheck()
-	t := &uncertainMoves{proposed: make(map[*activeMove]*disrupt.Move), others: p.others}
+	t := &uncertainMoves{proposed: make(map[*destination.Move]*disrupt.Move), others: p.others}
 	for i := range moves {
 		m := &moves[i]
 		candidates, reason := bg.recheckNodes(m, p.promisedHosts)
@@ -59,13 +60,13 @@ func (bg *beginner) beginCertain(moves []disrupt.Move) *uncertainMoves {
 			bg.skip(m, reason)
 			continue
 		}
-		am := &activeMove{id: m.ID, reason: m.Reason, nodes: candidates}
+		am := &destination.Move{ID: m.ID, Reason: m.Reason, Nodes: candidates}
 		if bins, ok := p.stillHolds(m, candidates); ok {
 			bg.fence(am)
 			bg.Begun[len(bg.Begun)-1] = *m
 			for i := range bins {
-				bg.Replacements = append(bg.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Replaces: am.id,
-					Reason: am.reason})
+				bg.Replacements = append(bg.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Replaces: am.ID,
+					Reason: am.Reason})
 			}
 			continue
 		}
@@ -83,16 +84,16 @@ type linkedDecision struct {
 }
 
 // decideLinked places the pods of some of the uncertain moves together and says which of the moves may begin.
-func (bg *beginner) decideLinked(t *uncertainMoves, moves []*activeMove) []linkedDecision {
-	var before, memo verifiedPlacement
-	bg.placeMoves(moves, bg.ongoing(), t.others, &before, &memo)
+func (bg *beginner) decideLinked(t *uncertainMoves, moves []*destination.Move) []linkedDecision {
+	var before, memo destination.Answer
+	bg.PlaceMoves(moves, bg.Ongoing(), t.others, &before, &memo)
 	var out []linkedDecision
 	for _, l := range bg.linkMoves(moves) {
 		v := linkedDecision{linkedMoves: l}
 		for _, m := range l.moves {
 			v.proposals = append(v.proposals, t.proposed[m])
 		}
-		v.blocked = bg.blockedBy(&v, memo.placement.Bins)
+		v.blocked = bg.blockedBy(&v, memo.Placement.Bins)
 		out = append(out, v)
 	}
 	return out
@@ -119,9 +120,9 @@ func (bg *beginner) beginDecided(list []linkedDecision, first int) {
 		}
 		for i, m := range v.moves {
 			bg.skipBlocked(v.proposals[i], v.blocked)
-			for j := range m.nodes {
-				bg.budgets.Return(m.nodes[j].Claim.Pool, 1)
-				delete(bg.removedNodes, m.nodes[j].Node.Name)
+			for j := range m.Nodes {
+				bg.budgets.Return(m.Nodes[j].Claim.Pool, 1)
+				delete(bg.RemovedNodes, m.Nodes[j].Node.Name)
 			}
 		}
 	}
@@ -151,10 +152,10 @@ func (bg *beginner) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 	for i, am := range v.moves {
 		m := v.proposals[i]
 		most, promised = most+len(m.Bins), promised+m.Before-m.After
-		candidates = append(candidates, am.nodes...)
-		for _, dest := range am.destinations {
-			if dest.distance == nowhere {
-				return &disrupt.BlockedNode{Reason: disrupt.PodsStranded, Pod: dest.pod.ID()}
+		candidates = append(candidates, am.Nodes...)
+		for _, dest := range am.Destinations {
+			if dest.Distance == destination.Nowhere {
+				return &disrupt.BlockedNode{Reason: disrupt.PodsStranded, Pod: dest.Pod.ID()}
 			}
 		}
 	}
@@ -200,7 +201,7 @@ func (bg *beginner) recheckNodes(m *disrupt.Move, promised map[string]bool) (can
 		switch {
 		case blocked != nil:
 			return nil, blocked.Reason
-		case bg.removedNodes[candidate.Node.Name]:
+		case bg.RemovedNodes[candidate.Node.Name]:
 			return nil, disrupt.BeingDisrupted
 		case bg.neededHosts[candidate.Node.Name] || promised[candidate.Node.Name]:
 			return nil, disrupt.PodsExpected
@@ -228,7 +229,7 @@ func (bg *beginner) reserveBudgets(m *disrupt.Move, candidates []disrupt.Candida
 		return disrupt.DryRun
 	}
 	for i := range candidates {
-		bg.removedNodes[candidates[i].Node.Name] = true
+		bg.RemovedNodes[candidates[i].Node.Name] = true
 	}
 	return ""
 }

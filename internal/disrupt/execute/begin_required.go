@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/repair"
 )
@@ -17,10 +18,10 @@ type requiredQueue struct{ *frame }
 // the end of their life.
 func (rq *requiredQueue) beginRequired() {
 	rq.beginRepairs()
-	due, wake := drift.Drifted(rq.s, rq.set, rq.eligibility, rq.removedNodes, rq.input.Static)
+	due, wake := drift.Drifted(rq.s, rq.set, rq.eligibility, rq.RemovedNodes, rq.input.Static)
 	rq.Wake(wake)
 	rq.begin(due)
-	due, wake = drift.Expiring(rq.s, rq.eligibility, rq.removedNodes)
+	due, wake = drift.Expiring(rq.s, rq.eligibility, rq.RemovedNodes)
 	rq.Wake(wake)
 	rq.begin(due)
 }
@@ -38,7 +39,7 @@ func (rq *requiredQueue) beginRepairs() {
 		}
 		repair.CheckPool(rq.s, rq.s.ClaimsOf(p.Name), set, p, rq.Result, func(c *cluster.Claim, n *cluster.Node,
 			_ disrupt.UnhealthyCondition) bool {
-			if rq.removedNodes[n.Name] {
+			if rq.RemovedNodes[n.Name] {
 				return false
 			}
 			if p.Static && !rq.input.Static {
@@ -75,18 +76,18 @@ func (rq *requiredQueue) blockingPod(c *cluster.Claim) string {
 
 // queueRepair lines an unhealthy node up to be replaced. Its pool's budgets have been asked.
 func (rq *requiredQueue) queueRepair(c *cluster.Claim, n *cluster.Node, p *cluster.Pool) bool {
-	m := &activeMove{id: disrupt.RepairMoveID(c), reason: command.Unhealthy, isStatic: p.Static,
-		nodes: []disrupt.Candidate{disrupt.UnhealthyCandidate(rq.s, c, n, p)}}
+	m := &destination.Move{ID: disrupt.RepairMoveID(c), Reason: command.Unhealthy, IsStatic: p.Static,
+		Nodes: []disrupt.Candidate{disrupt.UnhealthyCandidate(rq.s, c, n, p)}}
 	if p.Overrides.DryRun {
-		rq.AddDryRun(m.describe(), m.nodes)
+		rq.AddDryRun(m.Describe(), m.Nodes)
 		return true
 	}
 	if n.Ready { // one that is not counts as out already
-		m.budgetReserved = true
+		m.BudgetReserved = true
 		rq.budgets.Return(p.Name, -1)
 	}
-	rq.removedNodes[n.Name] = true
-	rq.moves = append(rq.moves, m)
+	rq.RemovedNodes[n.Name] = true
+	rq.Moves = append(rq.Moves, m)
 	return true
 }
 
@@ -111,20 +112,20 @@ func (rq *requiredQueue) begin(list []disrupt.Due) {
 // queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it
 // is known that its pods have somewhere to go.
 func (rq *requiredQueue) queueRequired(c disrupt.Candidate, reason command.Reason) bool {
-	m := &activeMove{id: disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(c.Claim)}), reason: reason,
-		nodes:    []disrupt.Candidate{c},
-		isStatic: c.Pool.Static}
+	m := &destination.Move{ID: disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(c.Claim)}), Reason: reason,
+		Nodes:    []disrupt.Candidate{c},
+		IsStatic: c.Pool.Static}
 	if reason == command.Drifted {
-		m.id = drift.MoveID(c.Claim)
+		m.ID = drift.MoveID(c.Claim)
 	}
 	if !rq.budgets.Reserve(c.Claim.Pool, reason, 1) {
 		return false
 	}
 	if c.Pool.Overrides.DryRun {
-		rq.AddDryRun(m.describe(), m.nodes)
+		rq.AddDryRun(m.Describe(), m.Nodes)
 		return true
 	}
-	m.budgetReserved, rq.removedNodes[c.Node.Name] = true, true
-	rq.moves = append(rq.moves, m)
+	m.BudgetReserved, rq.RemovedNodes[c.Node.Name] = true, true
+	rq.Moves = append(rq.Moves, m)
 	return true
 }

@@ -3,6 +3,7 @@ package execute
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 )
 
 // maxTriedAlone is how many moves are tried alone if nothing of them begins together.
@@ -12,9 +13,9 @@ const maxTriedAlone = 8
 // them may.
 func TryBegin(s *cluster.Snapshot, set disrupt.Settings, removed map[string]bool,
 	moves []disrupt.Move) map[*disrupt.Move]*disrupt.BlockedNode {
-	x := newExecutor(s, set, Input{Placement: placementOfPending(s)})
+	x := newExecutor(s, set, Input{Placement: destination.PlacementOfPending(s)})
 	for name := range removed {
-		x.removedNodes[name] = true
+		x.RemovedNodes[name] = true
 	}
 	t := x.beginCertain(moves)
 	if len(t.active) == 0 || len(x.Begun) > 0 {
@@ -53,14 +54,14 @@ func (bg *beginner) blockedUncertain(t *uncertainMoves) map[*disrupt.Move]*disru
 }
 
 // letOnly lets one of the uncertain moves go and has the others stay.
-func (bg *beginner) letOnly(t *uncertainMoves, only *activeMove) {
-	clear(bg.otherPodsHosts)
+func (bg *beginner) letOnly(t *uncertainMoves, only *destination.Move) {
+	clear(bg.OtherPodsHosts)
 	for _, m := range t.active {
-		for i := range m.nodes {
-			if name := m.nodes[i].Node.Name; m == only {
-				bg.removedNodes[name] = true
+		for i := range m.Nodes {
+			if name := m.Nodes[i].Node.Name; m == only {
+				bg.RemovedNodes[name] = true
 			} else {
-				delete(bg.removedNodes, name)
+				delete(bg.RemovedNodes, name)
 			}
 		}
 	}

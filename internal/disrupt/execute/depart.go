@@ -5,11 +5,12 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 )
 
 // departure are moves all of whose pods have places that are up: their nodes may go.
 type departure struct {
-	moves   []*activeMove
+	moves   []*destination.Move
 	message string
 }
 
@@ -26,15 +27,15 @@ func (dp *departer) departReady() {
 	may := dp.departable()
 	for _, dep := range dp.departures {
 		refused := slices.ContainsFunc(dep.moves, dp.isOverdue)
-		ok := !slices.ContainsFunc(dep.moves, func(m *activeMove) bool {
-			return !may[m.id]
+		ok := !slices.ContainsFunc(dep.moves, func(m *destination.Move) bool {
+			return !may[m.ID]
 		}) && !refused && dp.budgetsAllow(dep.moves...)
 		for _, m := range dep.moves {
 			switch {
 			case ok:
-				dp.deleteNodes(m, dep.moves[0].id, dep.message)
+				dp.deleteNodes(m, dep.moves[0].ID, dep.message)
 			case refused:
-				m.giveUp(disrupt.NotDeleted, true)
+				m.GiveUp(disrupt.NotDeleted, true)
 			default:
 				dp.mayWait(m)
 			}
@@ -48,43 +49,44 @@ func (dp *departer) departable() map[string]bool {
 	may := make(map[string]bool)
 	for _, dep := range dp.departures {
 		for _, m := range dep.moves {
-			may[m.id] = true
+			may[m.ID] = true
 		}
 	}
-	blocked := slices.ContainsFunc(dp.moves, func(m *activeMove) bool { return !may[m.id] })
+	blocked := slices.ContainsFunc(dp.Moves, func(m *destination.Move) bool { return !may[m.ID] })
 	if len(may) == 0 || !blocked || !dp.anyPodHasRules() {
 		return may
 	}
 	going, staying := dp.splitDepartable(may)
-	question := dp.queryFor(going, append(dp.leavingAnyway(), hostsOf(going)...), hostsOf(staying),
-		otherPlacementsOf(dp.input.Placement))
-	if question.sameAnswer(&dp.lastMemo.departures.query) {
-		dp.memo.departures = dp.lastMemo.departures
-		return dp.memo.departures.mayDepart
+	question := dp.QueryFor(going, append(dp.LeavingAnyway(), destination.HostsOf(going)...),
+		destination.HostsOf(staying),
+		destination.OthersOf(dp.input.Placement))
+	if question.SameAnswer(&dp.lastMemo.Departures.Query) {
+		dp.memo.Departures = dp.lastMemo.Departures
+		return dp.memo.Departures.MayDepart
 	}
-	for range maxDepartureRounds {
+	for range destination.MaxRounds {
 		going, staying = dp.splitDepartable(may)
 		if len(going) == 0 {
 			break
 		}
 		dropped := false
 		for _, m := range dp.movesLackingPlaces(going, staying) {
-			delete(may, m.id)
+			delete(may, m.ID)
 			dropped = true
 		}
 		if !dropped {
-			dp.memo.departures = departureAnswer{question, may}
+			dp.memo.Departures = destination.DepartureAnswer{Query: question, MayDepart: may}
 			return may
 		}
 	}
-	dp.memo.departures = departureAnswer{question, nil}
+	dp.memo.Departures = destination.DepartureAnswer{Query: question}
 	return nil
 }
 
 // splitDepartable tells the moves that may go from those that stay, for now or because they are given up.
-func (dp *departer) splitDepartable(may map[string]bool) (going, staying []*activeMove) {
-	for _, m := range dp.moves {
-		if may[m.id] {
+func (dp *departer) splitDepartable(may map[string]bool) (going, staying []*destination.Move) {
+	for _, m := range dp.Moves {
+		if may[m.ID] {
 			going = append(going, m)
 		} else {
 			staying = append(staying, m)
@@ -99,8 +101,8 @@ func (dp *departer) anyPodHasRules() bool {
 	speaks := func(n *cluster.Node) bool {
 		return slices.ContainsFunc(dp.s.PodsOn(n.Name), func(p *cluster.Pod) bool { return len(p.Class.Rules) > 0 })
 	}
-	for _, m := range dp.moves {
-		if slices.ContainsFunc(m.nodes, func(c disrupt.Candidate) bool { return speaks(c.Node) }) {
+	for _, m := range dp.Moves {
+		if slices.ContainsFunc(m.Nodes, func(c disrupt.Candidate) bool { return speaks(c.Node) }) {
 			return true
 		}
 	}
@@ -108,44 +110,44 @@ func (dp *departer) anyPodHasRules() bool {
 }
 
 // movesLackingPlaces finds the moves some pod of which would have no place that is up if only these went.
-func (dp *departer) movesLackingPlaces(going, staying []*activeMove) []*activeMove {
-	others := otherPlacementsOf(dp.input.Placement)
-	closed := hostsOf(staying)
-	blocked := setOf(closed)
-	gone := slices.DeleteFunc(append(dp.leavingAnyway(), hostsOf(going)...), func(name string) bool {
+func (dp *departer) movesLackingPlaces(going, staying []*destination.Move) []*destination.Move {
+	others := destination.OthersOf(dp.input.Placement)
+	closed := destination.HostsOf(staying)
+	blocked := destination.SetOf(closed)
+	gone := slices.DeleteFunc(append(dp.LeavingAnyway(), destination.HostsOf(going)...), func(name string) bool {
 		return blocked[name]
 	})
-	answer := dp.placePods(dp.overlayWithout(gone, others.placedOn, others.handled), closed, nil)
-	kept := make([][]destination, len(going))
+	answer := dp.PlacePods(dp.OverlayWithout(gone, others.PlacedOn, others.Handled), closed, nil)
+	kept := make([][]destination.Place, len(going))
 	for i, m := range going {
-		kept[i] = m.destinations
+		kept[i] = m.Destinations
 	}
-	dp.assignDestinations(going, &answer)
-	var out []*activeMove
+	dp.AssignDestinations(going, &answer)
+	var out []*destination.Move
 	for i, m := range going {
-		if m.farthest() != atReadyNode && !m.isStatic {
+		if m.Farthest() != destination.AtReadyNode && !m.IsStatic {
 			out = append(out, m)
 		}
-		m.destinations = kept[i]
+		m.Destinations = kept[i]
 	}
 	return out
 }
 
 // budgetsAllow reports whether the budgets let the nodes of a move go now, and takes them if so. What is only fenced
 // does not count: it has not gone yet. A node that is unhealthy does not count against others that are.
-func (dp *departer) budgetsAllow(moves ...*activeMove) bool {
+func (dp *departer) budgetsAllow(moves ...*destination.Move) bool {
 	going := make(map[disrupt.BudgetKey]int)
 	for _, m := range moves {
-		for i := range m.nodes {
-			going[disrupt.BudgetKey{Pool: m.nodes[i].Pool, Reason: m.reason}]++
+		for i := range m.Nodes {
+			going[disrupt.BudgetKey{Pool: m.Nodes[i].Pool, Reason: m.Reason}]++
 		}
 	}
 	if !dp.out.Allow(going) {
 		return false
 	}
 	for _, m := range moves {
-		for i := range m.nodes {
-			dp.out.Add(m.nodes[i].Claim, m.nodes[i].Pool)
+		for i := range m.Nodes {
+			dp.out.Add(m.Nodes[i].Claim, m.Nodes[i].Pool)
 		}
 	}
 	return true

@@ -6,32 +6,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
-	"github.com/tenon-sh/tenon/internal/require"
 )
-
-// shyFleet has two drifted nodes, n1 in rack a and n2 in rack b, each with a pod that shares its rack with no other
-// such pod. There is room on n3, and on n4, which is not up yet; so n1 is ready to go, and n2 is not.
-func shyFleet(rackOfRoom string) *disrupttest.Fleet {
-	f := disrupttest.NewFleet()
-	f.S.Pods = nil
-	class := &cluster.PodClass{Key: "shy", Terms: []require.Set{nil}, Requests: f.Run("x", "n1", 2).Class.Requests,
-		Rules: []*cluster.Rule{{Key: "shy", Kind: cluster.AntiAffinity,
-			TopologyKey: "rack", Selectors: []cluster.Selector{{Namespaces: []string{"shop"},
-				Labels: require.Set{}.With("app", require.Only("web"))}}}}}
-	f.S.Pods = nil
-	f.Run("p1", "n1", 2).Class = class
-	f.Run("p2", "n2", 2).Class = class
-	disrupttest.NotUp(f.Node("n4", "large"))
-	for name, rack := range map[string]string{"n1": "a", "n2": "b", "n3": rackOfRoom, "n4": "a"} {
-		f.Host(name).Labels = f.Host(name).Labels.With("rack", rack)
-	}
-	f.Drifted("n1", "n2")
-	f.Fenced(command.Drifted, "n1")
-	begins(f, 90e9)
-	f.Fenced(command.Drifted, "n2")
-	return f
-}
 
 // Where pods say something about each other, nodes wait for each other if a place is free only once the other's pods
 // have gone.
@@ -82,7 +59,7 @@ func TestNodesWaitForEachOther(t *testing.T) {
 			f.Claim("n4").Conditions = f.Claim("n3").Conditions
 		}, "delete/n1; delete/n2"},
 	} {
-		f := shyFleet(c.rack)
+		f := disrupttest.ShyFleet(c.rack)
 		c.change(f)
 		f.S.DemandRev, f.S.SupplyRev = 7, 7
 		first, memo := Moves(f.S.Seal(), f.Set, input(f))
@@ -122,15 +99,15 @@ func TestTheMemoryOfDeparturesKnowsWhoIsGone(t *testing.T) {
 	s.Seal()
 	ask := func(gone string) string {
 		x := newExecutor(s, disrupt.Settings{}, Input{})
-		x.removedNodes[gone] = true
-		m := &activeMove{id: "underutilized-a", nodes: []disrupt.Candidate{{Claim: s.Claims[0], Node: s.Nodes[0],
+		x.RemovedNodes[gone] = true
+		m := &destination.Move{ID: "underutilized-a", Nodes: []disrupt.Candidate{{Claim: s.Claims[0], Node: s.Nodes[0],
 			Pool: s.Pools[0]}}}
-		x.moves = []*activeMove{m, {id: "underutilized-b", nodes: []disrupt.Candidate{{Claim: s.Claims[1],
+		x.Moves = []*destination.Move{m, {ID: "underutilized-b", Nodes: []disrupt.Candidate{{Claim: s.Claims[1],
 			Node: s.Nodes[1],
 			Pool: s.Pools[0]}}}}
-		x.departures, x.memo = []departure{{moves: []*activeMove{m}}}, &Memo{}
+		x.departures, x.memo = []departure{{moves: []*destination.Move{m}}}, &destination.Memo{}
 		x.departable()
-		return x.memo.departures.query.key
+		return x.memo.Departures.Query.Key
 	}
 	if a, b := ask("n2"), ask("n3"); a == "" || a == b {
 		t.Errorf("with n2 gone the question is %q, with n3 gone %q", a, b)

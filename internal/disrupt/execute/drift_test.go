@@ -92,7 +92,7 @@ func TestWhichDriftedNodesBegin(t *testing.T) {
 		{"two are under way where one may", func(f *disrupttest.Fleet) {
 			f.Single()
 			f.Fenced(command.Drifted, "n1")
-			begins(f, 2*time.Minute)
+			f.Begins(2 * time.Minute)
 			f.Fenced(command.Drifted, "n2")
 		},
 			"delete/n1; unfence/n2: BudgetBlocks; give up n2: BudgetBlocks", "nothing"},

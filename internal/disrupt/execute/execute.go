@@ -4,6 +4,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -20,7 +21,7 @@ type Input struct {
 	Repair disrupt.RepairSettings
 	Static bool
 	// LastMemo is what was verified last, or nil.
-	LastMemo *Memo
+	LastMemo *destination.Memo
 }
 
 // Moves brings the moves that are under way a step further and begins new ones: nodes that are unhealthy, drifted or
@@ -30,7 +31,7 @@ type Input struct {
 // pods are placed again as if the nodes were gone; what that takes in new nodes is made, and awaited. Once every pod
 // has a place on a node that is up, it is asked once more, and then the nodes go. Whatever no longer holds on the way
 // takes the fences down again. Nothing of that is remembered: claims say which move they go in or replace.
-func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, *Memo) {
+func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, *destination.Memo) {
 	x := newExecutor(s, set, o)
 
 	// 1. What is under way: who may no longer go, whether people and pods say so or the budgets.
@@ -54,7 +55,7 @@ func Moves(s *cluster.Snapshot, set disrupt.Settings, o Input) (disrupt.Result, 
 type frame struct {
 	s   *cluster.Snapshot
 	set disrupt.Settings
-	*verifier
+	*destination.Verifier
 	*disrupt.Result
 	input       Input
 	eligibility *disrupt.Eligibility
@@ -68,7 +69,7 @@ type frame struct {
 	// save money.
 	requiredPlacement, savingPlacement *schedule.Placement
 	departures                         []departure
-	memo, lastMemo                     *Memo
+	memo, lastMemo                     *destination.Memo
 }
 
 // executor is the work on one plan's moves, phase by phase.
@@ -98,11 +99,11 @@ func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
 }
 
 func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
-	x := &frame{s: s, set: set, verifier: newVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
+	x := &frame{s: s, set: set, Verifier: destination.NewVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
 		eligibility: disrupt.NewEligibility(s, set), health: disrupt.NewNodeHealth(s, o.Repair), budgets: o.Budgets,
 		neededHosts: make(map[string]bool)}
 	if x.lastMemo == nil {
-		x.lastMemo = &Memo{}
+		x.lastMemo = &destination.Memo{}
 	}
 	if x.budgets == nil {
 		x.budgets = disrupt.NewBudgetTracker(s)
@@ -111,15 +112,15 @@ func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
 		for i := range o.Placement.Assigned {
 			x.neededHosts[o.Placement.Assigned[i].Host] = true
 		}
-		x.chosen = chosenHosts(o.Placement)
+		x.Chosen = destination.ChosenHosts(o.Placement)
 	}
 	deleted, opened := make(map[string]bool), make(map[string]bool)
 	for _, c := range o.Commands {
 		switch c := c.(type) {
 		case command.Fence:
-			x.removedNodes[c.Node] = true
+			x.RemovedNodes[c.Node] = true
 		case command.DeleteClaim:
-			x.removedNodes[c.Node], deleted[c.Claim] = true, true
+			x.RemovedNodes[c.Node], deleted[c.Claim] = true, true
 		case command.Unfence:
 			opened[c.Node] = true
 		}
@@ -128,21 +129,21 @@ func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
 	for _, n := range s.Nodes {
 		if c := s.ClaimOf(n.Name); c != nil && (disrupt.LeavesInterrupted(c) || c.Move == "" && disrupt.Fenced(c, n) &&
 			!opened[n.Name]) {
-			x.removedNodes[n.Name] = true
+			x.RemovedNodes[n.Name] = true
 		}
 	}
-	delete(x.removedNodes, "")
+	delete(x.RemovedNodes, "")
 	return x
 }
 
 // verify places the pods of all moves as if the nodes of all were gone. Those that go whatever it costs come first;
 // what they leave is for those that go to save money.
 func (ex *executor) verify() {
-	var due, saving []*activeMove
-	for _, m := range ex.moves {
+	var due, saving []*destination.Move
+	for _, m := range ex.Moves {
 		switch {
-		case m.giveUpReason != "" || m.isStatic && ex.staticReplacement(m) == nil:
-		case disrupt.SavesMoney(m.reason):
+		case m.GiveUpReason != "" || m.IsStatic && ex.staticReplacement(m) == nil:
+		case disrupt.SavesMoney(m.Reason):
 			saving = append(saving, m)
 		default:
 			due = append(due, m)
@@ -154,26 +155,26 @@ func (ex *executor) verify() {
 	for _, m := range due {
 		ex.forceUnhealthyPods(m)
 	}
-	ex.memo = &Memo{}
-	others := otherPlacementsOf(ex.input.Placement)
-	ex.requiredPlacement = ex.placeMoves(due, saving, others, &ex.lastMemo.required, &ex.memo.required)
-	others.add(ex.requiredPlacement)
-	ex.savingPlacement = ex.placeMoves(saving, due, others, &ex.lastMemo.saving, &ex.memo.saving)
+	ex.memo = &destination.Memo{}
+	others := destination.OthersOf(ex.input.Placement)
+	ex.requiredPlacement = ex.PlaceMoves(due, saving, others, &ex.lastMemo.Required, &ex.memo.Required)
+	others.Add(ex.requiredPlacement)
+	ex.savingPlacement = ex.PlaceMoves(saving, due, others, &ex.lastMemo.Saving, &ex.memo.Saving)
 }
 
 // forceUnhealthyPods counts the pods of an unhealthy node that will be made to leave although they, or a disruption
 // budget, object: they need other places, too.
-func (ex *executor) forceUnhealthyPods(m *activeMove) {
-	if m.reason != command.Unhealthy || m.isStatic {
+func (ex *executor) forceUnhealthyPods(m *destination.Move) {
+	if m.Reason != command.Unhealthy || m.IsStatic {
 		return
 	}
-	for i := range m.nodes {
-		if !ex.health.HasForcedEnd(m.nodes[i].Claim) {
+	for i := range m.Nodes {
+		if !ex.health.HasForcedEnd(m.Nodes[i].Claim) {
 			continue
 		}
-		for _, p := range ex.s.PodsOn(m.nodes[i].Node.Name) {
+		for _, p := range ex.s.PodsOn(m.Nodes[i].Node.Name) {
 			if p.IsReschedulable() && !ex.s.NeedsNewPlace(p) {
-				ex.forcePod(p)
+				ex.ForcePod(p)
 			}
 		}
 	}
@@ -186,8 +187,8 @@ func (ex *executor) proceed() {
 	ex.proceedStatic()
 	ex.departReady()
 	ex.reopenExcluded()
-	for _, m := range ex.moves {
-		if m.giveUpReason != "" {
+	for _, m := range ex.Moves {
+		if m.GiveUpReason != "" {
 			ex.reopenNodes(m)
 		} else {
 			ex.refence(m)

@@ -25,8 +25,8 @@ func TestMovesOfNamesakesDiffer(t *testing.T) {
 		x := newExecutor(s.Seal(), disrupt.Settings{}, Input{})
 		x.queueRequired(disrupt.Candidate{Claim: c, Node: s.Nodes[0], Pool: s.Pools[0]}, command.Expired)
 		x.queueRepair(c, s.Nodes[0], s.Pools[0])
-		for _, m := range x.moves {
-			ids = append(ids, m.id)
+		for _, m := range x.Moves {
+			ids = append(ids, m.ID)
 		}
 	}
 	if len(ids) != 4 || ids[0] == ids[2] || ids[1] == ids[3] {

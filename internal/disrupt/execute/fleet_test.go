@@ -1,6 +1,9 @@
 package execute
 
-import "github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+import (
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
+	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+)
 
 // input is what a plan of the fleet's moves is made of.
 func input(f *disrupttest.Fleet) Input {
@@ -9,7 +12,7 @@ func input(f *disrupttest.Fleet) Input {
 }
 
 // inputAfter is the same where something was verified before.
-func inputAfter(f *disrupttest.Fleet, memo *Memo) Input {
+func inputAfter(f *disrupttest.Fleet, memo *destination.Memo) Input {
 	in := input(f)
 	in.LastMemo = memo
 	return in

@@ -6,12 +6,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 )
 
 // gathered are the moves that are under way.
 type gathered struct {
 	s     *cluster.Snapshot
-	moves []*activeMove
+	moves []*destination.Move
 	// excluded are nodes that stay although their moves go on; going are nodes whose deletion has been asked for.
 	excluded []excludedNode
 	going    []string
@@ -20,9 +21,9 @@ type gathered struct {
 // gather finds the moves that are under way.
 func (ex *executor) gather() {
 	found := gatherActive(ex.s)
-	ex.moves, ex.excluded, ex.fencePending = found.moves, found.excluded, disrupt.AnyMoveBeginning(ex.s)
+	ex.Moves, ex.excluded, ex.fencePending = found.moves, found.excluded, disrupt.AnyMoveBeginning(ex.s)
 	for _, name := range found.going {
-		ex.removedNodes[name] = true
+		ex.RemovedNodes[name] = true
 	}
 }
 
@@ -30,26 +31,26 @@ func (ex *executor) gather() {
 // ReopenQuarantined.
 func gatherActive(s *cluster.Snapshot) *gathered {
 	out := &gathered{s: s}
-	byID, still := make(map[string]*activeMove), disrupt.QuarantinedMoves(s)
+	byID, still := make(map[string]*destination.Move), disrupt.QuarantinedMoves(s)
 	for _, c := range s.Claims {
 		if c.Move == "" || c.Expected || disrupt.LeavesInterrupted(c) || still[c.Move] {
 			continue
 		}
 		m := byID[c.Move]
 		if m == nil {
-			m = &activeMove{id: c.Move, reason: disrupt.MoveReason(c.Move)}
+			m = &destination.Move{ID: c.Move, Reason: disrupt.MoveReason(c.Move)}
 			byID[c.Move] = m
 			out.moves = append(out.moves, m)
 		}
 		out.addClaim(m, c)
 	}
-	out.moves = slices.DeleteFunc(out.moves, func(m *activeMove) bool { return len(m.nodes) == 0 })
-	slices.SortFunc(out.moves, compareMoves)
+	out.moves = slices.DeleteFunc(out.moves, func(m *destination.Move) bool { return len(m.Nodes) == 0 })
+	slices.SortFunc(out.moves, destination.CompareMoves)
 	return out
 }
 
 // addClaim adds a claim to its move.
-func (ga *gathered) addClaim(m *activeMove, c *cluster.Claim) {
+func (ga *gathered) addClaim(m *destination.Move, c *cluster.Claim) {
 	s, n := ga.s, ga.s.NodeOf(c.Name)
 	switch {
 	case n == nil || !c.Deleting.IsZero() || !n.Deleting.IsZero():
@@ -60,7 +61,7 @@ func (ga *gathered) addClaim(m *activeMove, c *cluster.Claim) {
 		ga.going = append(ga.going, n.Name)
 		return
 	case s.InFlight[command.Unfence{Node: n.Name}.Key()]:
-		m.changePending = true // it comes back
+		m.ChangePending = true // it comes back
 		return
 	}
 	if _, failed := s.Retry[command.Unfence{Node: n.Name}.Key()]; failed {
@@ -73,30 +74,30 @@ func (ga *gathered) addClaim(m *activeMove, c *cluster.Claim) {
 	_, failed := s.Retry[command.Fence{Node: n.Name}.Key()]
 	switch {
 	case s.InFlight[command.Fence{Node: n.Name}.Key()]:
-		m.changePending = true
+		m.ChangePending = true
 	case fenced:
 	case failed:
-		m.unfenced = append(m.unfenced, len(m.nodes))
+		m.Unfenced = append(m.Unfenced, len(m.Nodes))
 	default:
 		// the fence was put up in part only, or somebody takes it down again and again
-		m.giveUp(disrupt.BeingDisrupted, true)
+		m.GiveUp(disrupt.BeingDisrupted, true)
 	}
 	since := c.Condition(cluster.DisruptionReason).Since
 	if since.IsZero() {
 		since = s.Now
 	}
-	m.fencedAt = cluster.Earlier(m.fencedAt, since)
+	m.FencedAt = cluster.Earlier(m.FencedAt, since)
 	p := s.Pool(c.Pool)
 	if p != nil && p.Static {
-		m.isStatic = true
+		m.IsStatic = true
 	}
-	m.nodes = append(m.nodes, disrupt.Candidate{Claim: c, Node: n, Pool: p})
+	m.Nodes = append(m.Nodes, disrupt.Candidate{Claim: c, Node: n, Pool: p})
 }
 
 // noteLeaving remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
-func (ga *gathered) noteLeaving(m *activeMove, c *cluster.Claim, n *cluster.Node) {
+func (ga *gathered) noteLeaving(m *destination.Move, c *cluster.Claim, n *cluster.Node) {
 	if p := ga.s.Pool(c.Pool); p != nil {
 		price, _ := replacementPrice(ga.s, c)
-		m.leaving = append(m.leaving, disrupt.Candidate{Claim: c, Node: n, Pool: p, Price: price})
+		m.Leaving = append(m.Leaving, disrupt.Candidate{Claim: c, Node: n, Pool: p, Price: price})
 	}
 }

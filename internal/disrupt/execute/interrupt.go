@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -25,27 +26,27 @@ import (
 // counted: where those go is not known yet, so that no place is safe from them and nodes only go when they have to. The
 // placement is where the pods of such nodes go.
 func Interrupt(s *cluster.Snapshot, set disrupt.Settings, o Input, counting bool) (disrupt.Result,
-	*schedule.Placement, *Memo) {
+	*schedule.Placement, *destination.Memo) {
 	if !slices.ContainsFunc(s.Claims, (*cluster.Claim).IsInterrupted) {
 		return disrupt.Result{}, nil, nil
 	}
 	if counting {
-		o.Placement = placementOfPending(s)
+		o.Placement = destination.PlacementOfPending(s)
 	}
 	ex := newExecutor(s, set, o)
 	x := &interruptions{ex.frame, ex.waits, ex.fences, ex.requiredMoves}
-	x.interruptionsOnly = true
-	x.moves = x.interruptedMoves()
-	var placed []*activeMove
-	for _, m := range x.moves {
-		if !m.isStatic || x.staticReplacement(m) != nil {
+	x.InterruptionsOnly = true
+	x.Moves = x.interruptedMoves()
+	var placed []*destination.Move
+	for _, m := range x.Moves {
+		if !m.IsStatic || x.staticReplacement(m) != nil {
 			placed = append(placed, m)
 		}
 	}
-	x.memo = &Memo{}
-	others := otherPlacementsOf(o.Placement)
+	x.memo = &destination.Memo{}
+	others := destination.OthersOf(o.Placement)
 	x.expectPods(placed, others)
-	x.requiredPlacement = x.placeMoves(placed, nil, others, &x.lastMemo.required, &x.memo.required)
+	x.requiredPlacement = x.PlaceMoves(placed, nil, others, &x.lastMemo.Required, &x.memo.Required)
 	x.proceedInterrupted(counting)
 	return *x.Result, x.requiredPlacement, x.memo
 }
@@ -60,28 +61,28 @@ type interruptions struct {
 
 // expectPods counts the pods that the plan sends to a node which the cloud only advises to let go as the node's: up to
 // now it was open to them. They get places elsewhere together with its own, and if there are none it stays.
-func (ir *interruptions) expectPods(moves []*activeMove, o *otherPlacements) {
+func (ir *interruptions) expectPods(moves []*destination.Move, o *destination.Others) {
 	for _, m := range moves {
-		c := &m.nodes[0]
+		c := &m.Nodes[0]
 		if !c.Claim.IsAdvisedToGo() {
 			continue
 		}
-		m.expectedPods = o.placedOn[c.Node.Name]
-		for _, p := range m.expectedPods {
-			delete(o.handled, p.UID)
+		m.ExpectedPods = o.PlacedOn[c.Node.Name]
+		for _, p := range m.ExpectedPods {
+			delete(o.Handled, p.UID)
 		}
 	}
 }
 
 // interruptedMoves lists the nodes that are interrupted and still have pods to see to, the most urgent first. Those
 // whose time is up, and those that have not joined yet, go at once.
-func (ir *interruptions) interruptedMoves() []*activeMove {
-	var out []*activeMove
+func (ir *interruptions) interruptedMoves() []*destination.Move {
+	var out []*destination.Move
 	for _, c := range ir.s.Claims {
 		if !c.IsInterrupted() || c.Expected {
 			continue
 		}
-		m, n := (*activeMove)(nil), ir.s.NodeOf(c.Name)
+		m, n := (*destination.Move)(nil), ir.s.NodeOf(c.Name)
 		if !c.Deleting.IsZero() || n != nil && !n.Deleting.IsZero() ||
 			ir.s.InFlight[command.DeleteClaim{Claim: c.Name}.Key()] {
 			m = ir.drainingMove(c, n)
@@ -92,8 +93,8 @@ func (ir *interruptions) interruptedMoves() []*activeMove {
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b *activeMove) int {
-		x, y := a.nodes[0].Claim, b.nodes[0].Claim
+	slices.SortStableFunc(out, func(a, b *destination.Move) int {
+		x, y := a.Nodes[0].Claim, b.Nodes[0].Claim
 		return cmp.Or(compareDeadlines(x.Interruption.Deadline, y.Interruption.Deadline),
 			strings.Compare(x.Name, y.Name))
 	})
@@ -101,8 +102,8 @@ func (ir *interruptions) interruptedMoves() []*activeMove {
 }
 
 // interruptedMove is the move of an interrupted node; nil if it goes at once, or stays for now.
-func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *activeMove {
-	at, has := latestDrainStart(ir.s, ir.set, c)
+func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *destination.Move {
+	at, has := destination.LatestDrainStart(ir.s, ir.set, c)
 	switch {
 	case has && disrupt.NeverOpened(ir.s, c, n):
 		ir.deleteInterrupted(c, n, "", "no node has come of it yet")
@@ -113,20 +114,20 @@ func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *act
 	}
 	ir.Wake(at)
 	p := ir.s.Pool(c.Pool)
-	m := &activeMove{id: disrupt.MoveID(command.Interrupted, []string{disrupt.ClaimIdentity(c)}),
-		reason:   command.Interrupted,
-		isStatic: p != nil && p.Static && ir.input.Static,
-		nodes:    []disrupt.Candidate{{Claim: c, Node: n, Pool: p}}}
+	m := &destination.Move{ID: disrupt.MoveID(command.Interrupted, []string{disrupt.ClaimIdentity(c)}),
+		Reason:   command.Interrupted,
+		IsStatic: p != nil && p.Static && ir.input.Static,
+		Nodes:    []disrupt.Candidate{{Claim: c, Node: n, Pool: p}}}
 	if !has && !ir.mayGoNow(m) {
 		return nil
 	}
 	if disrupt.MoveReason(c.Move) == command.Interrupted && disrupt.Fenced(c, n) {
-		m.fencedAt = c.Condition(cluster.DisruptionReason).Since
+		m.FencedAt = c.Condition(cluster.DisruptionReason).Since
 	}
-	ir.removedNodes[n.Name] = true
-	disrupt.FillEstimates(ir.s, &m.nodes[0])
+	ir.RemovedNodes[n.Name] = true
+	disrupt.FillEstimates(ir.s, &m.Nodes[0])
 	if has {
-		ir.Wake(ir.forcePods(c, n))
+		ir.Wake(ir.ForcePods(c, n))
 	}
 	return m
 }
@@ -134,20 +135,20 @@ func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *act
 // drainingMove is about an interrupted node that is being drained already: nothing is left to do for it but to make
 // places ahead for the pods that will be made to leave. It is a move without a name, for nothing begins with it. Nil if
 // its pods may take their time.
-func (ir *interruptions) drainingMove(c *cluster.Claim, n *cluster.Node) *activeMove {
+func (ir *interruptions) drainingMove(c *cluster.Claim, n *cluster.Node) *destination.Move {
 	if n == nil || !c.Interruption.IsUrgent() {
 		return nil
 	}
-	ir.removedNodes[n.Name] = true
-	ir.Wake(ir.forcePods(c, n))
-	return &activeMove{reason: command.Interrupted, placesOnly: true,
-		nodes: []disrupt.Candidate{{Claim: c, Node: n, Pool: ir.s.Pool(c.Pool)}}}
+	ir.RemovedNodes[n.Name] = true
+	ir.Wake(ir.ForcePods(c, n))
+	return &destination.Move{Reason: command.Interrupted, PlacesOnly: true,
+		Nodes: []disrupt.Candidate{{Claim: c, Node: n, Pool: ir.s.Pool(c.Pool)}}}
 }
 
 // MustGoNow reports whether an interrupted node goes even if its pods have no place elsewhere: time is up, or it has no
 // pods.
 func MustGoNow(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) bool {
-	at, has := latestDrainStart(s, set, c)
+	at, has := destination.LatestDrainStart(s, set, c)
 	return has && (!s.Now.Before(at) || disrupt.NeverOpened(s, c, s.NodeOf(c.Name)))
 }
 
@@ -164,11 +165,11 @@ func compareDeadlines(a, b time.Time) int {
 
 // mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it
 // already.
-func (ir *interruptions) mayGoNow(m *activeMove) bool {
-	c := &m.nodes[0]
+func (ir *interruptions) mayGoNow(m *destination.Move) bool {
+	c := &m.Nodes[0]
 	if disrupt.MoveReason(c.Claim.Move) == command.Interrupted {
 		_, blocked := ir.eligibility.MayStillDisrupt(c.Claim, command.Interrupted)
-		m.waiting = blocked != nil
+		m.Waiting = blocked != nil
 		return c.Node != nil
 	}
 	_, stay := ir.eligibility.MayDisrupt(c.Claim, command.Interrupted)
@@ -182,22 +183,23 @@ func (ir *interruptions) mayGoNow(m *activeMove) bool {
 // that is up.
 func (ir *interruptions) proceedInterrupted(counting bool) {
 	made := make(map[int]int)
-	missing := make(map[*cluster.Pool][]*activeMove)
+	missing := make(map[*cluster.Pool][]*destination.Move)
 	var pools []*cluster.Pool
-	for _, m := range ir.moves {
-		c, replaced := &m.nodes[0], ir.staticReplacement(m)
+	for _, m := range ir.Moves {
+		c, replaced := &m.Nodes[0], ir.staticReplacement(m)
 		farthest := ir.farthestOf(m, replaced)
-		if m.placesOnly {
+		if m.PlacesOnly {
 			ir.requestBins(m, ir.requiredPlacement.Bins, made)
 			continue
 		}
 		if ir.isStranded(m, farthest) && !counting {
-			m.giveUp(disrupt.PodsStranded, true)
+			m.GiveUp(disrupt.PodsStranded, true)
 			ir.reopenNodes(m)
 			continue
 		}
-		if m.hasNotBegun() {
-			if (farthest == nowhere || counting || ir.s.IsLeftAlone(c.Claim)) && !c.Claim.Interruption.IsUrgent() {
+		if m.HasNotBegun() {
+			if (farthest == destination.Nowhere || counting || ir.s.IsLeftAlone(c.Claim)) &&
+				!c.Claim.Interruption.IsUrgent() {
 				continue // it may stay, and some pod would have to wait, or might
 			}
 			if !ir.s.InFlight[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
@@ -207,14 +209,15 @@ func (ir *interruptions) proceedInterrupted(counting bool) {
 		switch {
 		case ir.s.IsLeftAlone(c.Claim):
 			// some of its pods may have no place that anybody could find: it goes when its time is up
-		case farthest == atReadyNode && !m.hasNotBegun() && !m.waiting && !counting && !ir.lacksReplacement(m):
-			ir.deleteInterrupted(c.Claim, c.Node, m.id, ir.describeDestinations(m))
-		case m.isStatic && !m.hasNotBegun() && replaced == nil:
+		case farthest == destination.AtReadyNode && !m.HasNotBegun() && !m.Waiting && !counting &&
+			!ir.lacksReplacement(m):
+			ir.deleteInterrupted(c.Claim, c.Node, m.ID, ir.describeDestinations(m))
+		case m.IsStatic && !m.HasNotBegun() && replaced == nil:
 			if missing[c.Pool] == nil {
 				pools = append(pools, c.Pool)
 			}
 			missing[c.Pool] = append(missing[c.Pool], m)
-		case !m.isStatic && farthest >= atNewNode:
+		case !m.IsStatic && farthest >= destination.AtNewNode:
 			ir.requestBins(m, ir.requiredPlacement.Bins, made)
 		}
 	}
@@ -225,23 +228,23 @@ func (ir *interruptions) proceedInterrupted(counting bool) {
 
 // isStranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take
 // the node's place could not be had, or others have taken it.
-func (ir *interruptions) isStranded(m *activeMove, farthest distance) bool {
-	c := &m.nodes[0]
-	return farthest == nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() &&
+func (ir *interruptions) isStranded(m *destination.Move, farthest destination.Distance) bool {
+	c := &m.Nodes[0]
+	return farthest == destination.Nowhere && c.Claim.Move != "" && !c.Claim.Interruption.IsUrgent() &&
 		!disrupt.HasCommandUnderWay(ir.s,
 			c.Claim, c.Node)
 }
 
 // farthestOf is how far the last place of an interrupted node's pods is; in a static pool it is another node that
 // counts.
-func (ir *interruptions) farthestOf(m *activeMove, replaced *cluster.Claim) distance {
+func (ir *interruptions) farthestOf(m *destination.Move, replaced *cluster.Claim) destination.Distance {
 	switch {
-	case !m.isStatic:
-		return m.farthest()
+	case !m.IsStatic:
+		return m.Farthest()
 	case replaced != nil && replaced.Is(cluster.Initialized):
-		return atReadyNode
+		return destination.AtReadyNode
 	}
-	return atNewNode
+	return destination.AtNewNode
 }
 
 // deleteInterrupted lets an interrupted node go. A departure is named if it goes because there is room for its pods:
@@ -249,10 +252,10 @@ func (ir *interruptions) farthestOf(m *activeMove, replaced *cluster.Claim) dist
 func (ir *interruptions) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
 	i := &c.Interruption
 	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure,
-		Deadline: interruptionEnd(ir.s, c)}
+		Deadline: destination.InterruptionEnd(ir.s, c)}
 	if n != nil {
 		cmd.Node = n.Name
-		ir.removedNodes[n.Name] = true
+		ir.RemovedNodes[n.Name] = true
 	}
 	if i.Force {
 		destiny = "nothing on it is waited for"

@@ -105,8 +105,8 @@ func TestWhoIsGone(t *testing.T) {
 		f := disrupttest.NewFleet()
 		c.change(f)
 		x := newExecutor(f.S.Seal(), f.Set, input(f))
-		if got := x.removedNodes["n1"]; got != c.want || x.removedNodes["n2"] || x.removedNodes[""] {
-			t.Errorf("%s: %t, want %t: %v", c.name, got, c.want, x.removedNodes)
+		if got := x.RemovedNodes["n1"]; got != c.want || x.RemovedNodes["n2"] || x.RemovedNodes[""] {
+			t.Errorf("%s: %t, want %t: %v", c.name, got, c.want, x.RemovedNodes)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -16,7 +17,7 @@ type placementCheck struct {
 	bg *beginner
 	// others is what others have taken. hosts are those that take pods now, by name; nil until somebody asks. coming
 	// are those with room that are on their way.
-	others *otherPlacements
+	others *destination.Others
 	hosts  map[string]*cluster.Host
 	coming []*cluster.Host
 	// leftovers are the moves of which an earlier try has left replacements that nobody uses: what these cost is to be
@@ -27,13 +28,13 @@ type placementCheck struct {
 }
 
 func (bg *beginner) newPlacementCheck() *placementCheck {
-	p := &placementCheck{bg: bg, others: otherPlacementsOf(bg.input.Placement), leftovers: make(map[string]bool),
-		promisedHosts: maps.Clone(bg.otherPodsHosts)}
-	p.others.add(bg.requiredPlacement)
-	p.others.add(bg.savingPlacement)
-	for _, m := range bg.ongoing() {
-		for i := range m.destinations {
-			p.promisedHosts[m.destinations[i].host] = true
+	p := &placementCheck{bg: bg, others: destination.OthersOf(bg.input.Placement), leftovers: make(map[string]bool),
+		promisedHosts: maps.Clone(bg.OtherPodsHosts)}
+	p.others.Add(bg.requiredPlacement)
+	p.others.Add(bg.savingPlacement)
+	for _, m := range bg.Ongoing() {
+		for i := range m.Destinations {
+			p.promisedHosts[m.Destinations[i].Host] = true
 		}
 	}
 	for _, c := range bg.s.Claims {
@@ -114,7 +115,7 @@ func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
 // nodes that have been quiet for long enough.
 func (p *placementCheck) hostWithRoom(name string) *cluster.Host {
 	p.look()
-	if p.bg.removedNodes[name] {
+	if p.bg.RemovedNodes[name] {
 		return nil
 	}
 	return p.hosts[name]
@@ -127,8 +128,8 @@ func (p *placementCheck) look() {
 	}
 	p.hosts = make(map[string]*cluster.Host)
 	x := p.bg
-	gone := append(x.leavingAnyway(), hostsOf(x.ongoing())...)
-	list := x.overlayWithout(gone, p.others.placedOn, p.others.handled).Hosts()
+	gone := append(x.LeavingAnyway(), destination.HostsOf(x.Ongoing())...)
+	list := x.OverlayWithout(gone, p.others.PlacedOn, p.others.Handled).Hosts()
 	for i := range list {
 		h := &list[i]
 		c := x.s.Claim(h.Claim)
@@ -136,7 +137,7 @@ func (p *placementCheck) look() {
 		case h.Closed || h.Reserved:
 		case c != nil && !h.Initialized:
 			p.coming = append(p.coming, h)
-		case x.distanceOf(h.Name) == atReadyNode && (c == nil || disrupt.IsQuietTarget(x.s, x.set, c)):
+		case x.DistanceOf(h.Name) == destination.AtReadyNode && (c == nil || disrupt.IsQuietTarget(x.s, x.set, c)):
 			p.hosts[h.Name] = h
 		}
 	}
@@ -147,7 +148,7 @@ func (p *placementCheck) look() {
 func (p *placementCheck) spare(pod *cluster.Pod) bool {
 	p.look()
 	return slices.ContainsFunc(p.coming, func(h *cluster.Host) bool {
-		return !p.bg.removedNodes[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Allows(pod.Class)
+		return !p.bg.RemovedNodes[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Allows(pod.Class)
 	})
 }
 
@@ -159,14 +160,14 @@ func (p *placementCheck) addTaken(taken map[string]resource.Vector, seated map[s
 	}
 	for name, pods := range seated {
 		p.promisedHosts[name] = true
-		p.others.placedOn[name] = append(p.others.placedOn[name], pods...)
+		p.others.PlacedOn[name] = append(p.others.PlacedOn[name], pods...)
 		for _, pod := range pods {
-			p.others.handled[pod.UID] = true
+			p.others.Handled[pod.UID] = true
 		}
 	}
 	for i := range bins {
 		for _, pod := range bins[i].Pods {
-			p.others.handled[pod.UID] = true
+			p.others.Handled[pod.UID] = true
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -16,10 +17,10 @@ import (
 const fenceSpread = 30 * time.Second
 
 // refence puts fences up again that did not go up.
-func (fs *fences) refence(m *activeMove) {
-	for _, i := range m.unfenced {
-		c := &m.nodes[i]
-		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
+func (fs *fences) refence(m *destination.Move) {
+	for _, i := range m.Unfenced {
+		c := &m.Nodes[i]
+		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.Reason, Move: m.ID})
 	}
 }
 
@@ -33,23 +34,23 @@ type requiredMoves struct {
 // proceedRequired is about the moves that have to be, each by itself.
 func (rm *requiredMoves) proceedRequired() {
 	made := make(map[int]int)
-	for _, m := range rm.moves {
-		if m.giveUpReason != "" || m.isStatic || disrupt.SavesMoney(m.reason) {
+	for _, m := range rm.Moves {
+		if m.GiveUpReason != "" || m.IsStatic || disrupt.SavesMoney(m.Reason) {
 			continue
 		}
-		switch farthest := m.farthest(); {
-		case farthest == nowhere:
+		switch farthest := m.Farthest(); {
+		case farthest == destination.Nowhere:
 			rm.giveUpStranded(m)
-		case m.hasNotBegun():
+		case m.HasNotBegun():
 			rm.fence(m)
 		case rm.isHeldUp(m):
 			rm.mayWait(m)
-		case farthest == atReadyNode && rm.lacksReplacement(m):
+		case farthest == destination.AtReadyNode && rm.lacksReplacement(m):
 			rm.mayWait(m)
-		case farthest == atReadyNode:
-			rm.departures = append(rm.departures, departure{[]*activeMove{m}, rm.deleteMessage(m)})
+		case farthest == destination.AtReadyNode:
+			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteMessage(m)})
 		case !rm.mayWait(m):
-		case farthest == atNewNode:
+		case farthest == destination.AtNewNode:
 			rm.requestBins(m, rm.requiredPlacement.Bins, made)
 		}
 	}
@@ -58,7 +59,7 @@ func (rm *requiredMoves) proceedRequired() {
 // lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without
 // that, too; but a pod that has just been evicted, and which its owner has not made again yet, is one that nobody sees:
 // the place may be meant for it.
-func (wt *waits) lacksReplacement(m *activeMove) bool {
+func (wt *waits) lacksReplacement(m *destination.Move) bool {
 	if wt.awaitingReplacements == nil {
 		wt.awaitingReplacements = make(map[string]bool)
 		for _, c := range wt.s.Claims {
@@ -67,63 +68,63 @@ func (wt *waits) lacksReplacement(m *activeMove) bool {
 			}
 		}
 	}
-	return wt.awaitingReplacements[m.id]
+	return wt.awaitingReplacements[m.ID]
 }
 
 // requestBins asks for the new nodes that the move's pods need. Where another move has asked for one, it says that this
 // one needs it, too. made are the requests so far, by the number of the node.
-func (rm *requiredMoves) requestBins(m *activeMove, bins []schedule.Bin, made map[int]int) {
-	for i := range m.destinations {
-		dest := &m.destinations[i]
-		if dest.distance != atNewNode {
+func (rm *requiredMoves) requestBins(m *destination.Move, bins []schedule.Bin, made map[int]int) {
+	for i := range m.Destinations {
+		dest := &m.Destinations[i]
+		if dest.Distance != destination.AtNewNode {
 			continue
 		}
-		at, known := made[dest.bin]
+		at, known := made[dest.Bin]
 		if !known {
-			made[dest.bin] = len(rm.Replacements)
-			rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[dest.bin], Replaces: m.id,
-				Reason: m.reason})
+			made[dest.Bin] = len(rm.Replacements)
+			rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[dest.Bin], Replaces: m.ID,
+				Reason: m.Reason})
 			continue
 		}
-		if w := &rm.Replacements[at]; w.Replaces != m.id && !slices.Contains(w.SharedWith, m.id) {
-			w.SharedWith = append(w.SharedWith, m.id)
+		if w := &rm.Replacements[at]; w.Replaces != m.ID && !slices.Contains(w.SharedWith, m.ID) {
+			w.SharedWith = append(w.SharedWith, m.ID)
 		}
 	}
 }
 
 // giveUpStranded gives a move up some pod of which has no place.
-func (rm *requiredMoves) giveUpStranded(m *activeMove) {
-	if m.budgetReserved {
-		rm.budgets.Return(m.nodes[0].Claim.Pool, 1)
+func (rm *requiredMoves) giveUpStranded(m *destination.Move) {
+	if m.BudgetReserved {
+		rm.budgets.Return(m.Nodes[0].Claim.Pool, 1)
 	}
-	m.giveUp(disrupt.PodsStranded, true)
+	m.GiveUp(disrupt.PodsStranded, true)
 }
 
 // fence begins a move.
-func (fs *fences) fence(m *activeMove) {
-	for i := range m.nodes {
-		c := &m.nodes[i]
-		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason, Move: m.id})
+func (fs *fences) fence(m *destination.Move) {
+	for i := range m.Nodes {
+		c := &m.Nodes[i]
+		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.Reason, Move: m.ID})
 	}
-	fs.Begun = append(fs.Begun, m.describe())
+	fs.Begun = append(fs.Begun, m.Describe())
 }
 
 // isHeldUp reports whether a move can't go on at this moment.
-func (wt *waits) isHeldUp(m *activeMove) bool {
-	return m.changePending || m.waiting || len(m.unfenced) > 0 || wt.fencePending &&
-		wt.s.Now.Before(m.fencedAt.Add(fenceSpread))
+func (wt *waits) isHeldUp(m *destination.Move) bool {
+	return m.ChangePending || m.Waiting || len(m.Unfenced) > 0 || wt.fencePending &&
+		wt.s.Now.Before(m.FencedAt.Add(fenceSpread))
 }
 
 // deleteNodes lets the nodes of a move go, together with those of the departure.
-func (fs *fences) deleteNodes(m *activeMove, departure, message string) {
-	if disrupt.SavesMoney(m.reason) {
+func (fs *fences) deleteNodes(m *destination.Move, departure, message string) {
+	if disrupt.SavesMoney(m.Reason) {
 		message = fs.describeDestinations(m) + ", " + message
 	}
-	for i := range m.nodes {
-		c := &m.nodes[i]
-		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.reason,
+	for i := range m.Nodes {
+		c := &m.Nodes[i]
+		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.Reason,
 			Message: message, Departure: departure}
-		if m.reason == command.Unhealthy {
+		if m.Reason == command.Unhealthy {
 			condition, _ := fs.health.Unhealthy(c.Claim)
 			cmd.Condition, cmd.Message = condition.Policy.Type, condition.Message(c.Node)
 			if grace, has := fs.health.Grace(c.Claim); has {
@@ -135,10 +136,10 @@ func (fs *fences) deleteNodes(m *activeMove, departure, message string) {
 }
 
 // deleteMessage says why the node of a move goes that has to.
-func (fs *fences) deleteMessage(m *activeMove) string {
-	c := &m.nodes[0]
+func (fs *fences) deleteMessage(m *destination.Move) string {
+	c := &m.Nodes[0]
 	what := ""
-	switch m.reason {
+	switch m.Reason {
 	case command.Drifted:
 		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", drift.Of(fs.s, c.Claim))
 	case command.Expired:
@@ -148,17 +149,17 @@ func (fs *fences) deleteMessage(m *activeMove) string {
 }
 
 // describeDestinations says where the pods of a move go.
-func (fs *fences) describeDestinations(m *activeMove) string {
+func (fs *fences) describeDestinations(m *destination.Move) string {
 	var names []string
-	for i := range m.destinations {
-		c := fs.s.ClaimOf(m.destinations[i].host)
+	for i := range m.Destinations {
+		c := fs.s.ClaimOf(m.Destinations[i].Host)
 		if c != nil && !slices.Contains(names, c.Name) && len(fs.s.MoveClaims(c.Replaces)) > 0 {
 			names = append(names, c.Name)
 		}
 	}
 	slices.Sort(names)
 	switch {
-	case len(m.destinations) == 0:
+	case len(m.Destinations) == 0:
 		return "it has no pods that move"
 	case len(names) == 0:
 		return "its pods fit on nodes that are there"
@@ -180,10 +181,10 @@ func joinNames(names []string) string {
 }
 
 // reopenNodes opens the nodes of a move again.
-func (fs *fences) reopenNodes(m *activeMove) {
-	for i := range m.nodes {
-		fs.unfence(&m.nodes[i], m.giveUpReason, m.restAfter) // where something is being done that shows first
+func (fs *fences) reopenNodes(m *destination.Move) {
+	for i := range m.Nodes {
+		fs.unfence(&m.Nodes[i], m.GiveUpReason, m.RestAfter) // where something is being done that shows first
 	}
-	fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: m.id, Reason: m.reason, Claims: m.claims(),
-		BlockReason: m.giveUpReason})
+	fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: m.ID, Reason: m.Reason, Claims: m.Claims(),
+		BlockReason: m.GiveUpReason})
 }

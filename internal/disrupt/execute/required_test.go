@@ -41,11 +41,11 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 			c.Conditions = c.Conditions[:3]
 		}, "unfence/n1: BeingDisrupted, rests; give up n1: BeingDisrupted"},
 		{"another node is just being fenced", func(f *disrupttest.Fleet) {
-			begins(f, 10*time.Second)
+			f.Begins(10 * time.Second)
 			f.S.InFlight["fence/n3"] = true
 		}, ""},
 		{"another node is just being fenced, and the move is old", func(f *disrupttest.Fleet) {
-			begins(f, 30*time.Second)
+			f.Begins(30 * time.Second)
 			f.S.InFlight["fence/n3"] = true
 		}, goes},
 		{"the pool is gone", func(f *disrupttest.Fleet) {
@@ -140,7 +140,7 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 		{"there is no room, and it has waited for too long", func(f *disrupttest.Fleet) {
 			f.Run("new2", "n2", 4)
 			f.Run("new3", "n3", 4)
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 		}, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"there is no room, and a smaller node will do", func(f *disrupttest.Fleet) {
 			f.Run("new2", "n2", 4)
@@ -177,10 +177,10 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 			f.Replaced(f.Claim("n1").Move, "new", "large")
 		}, "unfence/n1: NothingCheaper, rests; give up n1: NothingCheaper"},
 		{"it should have gone long ago", func(f *disrupttest.Fleet) {
-			begins(f, 11*time.Minute)
+			f.Begins(11 * time.Minute)
 		}, "unfence/n1: NotDeleted, rests; give up n1: NotDeleted"},
 		{"it should have gone a moment ago", func(f *disrupttest.Fleet) {
-			begins(f, 11*time.Minute-time.Second)
+			f.Begins(11*time.Minute - time.Second)
 		}, goes},
 		{"the pool has become static", func(f *disrupttest.Fleet) {
 			f.Pool.Static = true
@@ -194,12 +194,6 @@ func TestWhatBecomesOfASavingMove(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
-}
-
-// begins says how long ago the move of n1 began.
-func begins(f *disrupttest.Fleet, ago time.Duration) {
-	conditions := f.Claim("n1").Conditions
-	conditions[len(conditions)-1].Since = f.Now.Add(-ago)
 }
 
 // oneAtATime leaves one node at a time to the pool's budget, and adds n4, which carries nothing.
@@ -237,7 +231,7 @@ func TestWhatBecomesOfADueMove(t *testing.T) {
 		{"a pod has been nominated there", func(f *disrupttest.Fleet) { f.Run("new", "", 1).Nominated = "n1" }, ""},
 		{"the fence is being put up", func(f *disrupttest.Fleet) { f.S.InFlight["fence/n1"] = true }, ""},
 		{"the fence is being put up, for too long", func(f *disrupttest.Fleet) {
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 			f.S.InFlight["fence/n1"] = true
 		}, "give up n1: ReplacementsLate"},
 		{"a disruption budget allows nothing now", func(f *disrupttest.Fleet) { f.Guard(0, 1, 2) }, ""},
@@ -293,7 +287,7 @@ func TestWhatBecomesOfADueMove(t *testing.T) {
 		{"the plan deletes it, too, and it counts once", func(f *disrupttest.Fleet) {
 			f.Pool.Budgets[0] = cluster.Budget{Nodes: 2, Active: true}
 			f.O.Commands = []command.Command{command.DeleteClaim{Claim: "n1", Node: "n1"}}
-			begins(f, 2*time.Minute)
+			f.Begins(2 * time.Minute)
 			f.Drifted("n2")
 			f.Fenced(command.Drifted, "n2")
 			f.Node("n4", "large")

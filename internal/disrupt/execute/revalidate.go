@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 )
 
@@ -17,10 +18,10 @@ type revalidator struct {
 
 // revalidate gives up the moves that people, pods or pools no longer allow.
 func (rv *revalidator) revalidate() {
-	for _, m := range rv.moves {
+	for _, m := range rv.Moves {
 		excluded := make(map[int]disrupt.BlockReason)
-		for i := range m.nodes {
-			if reason := rv.revalidateNode(m, &m.nodes[i]); reason != "" {
+		for i := range m.Nodes {
+			if reason := rv.revalidateNode(m, &m.Nodes[i]); reason != "" {
 				excluded[i] = reason
 			}
 		}
@@ -29,17 +30,17 @@ func (rv *revalidator) revalidate() {
 }
 
 // revalidateNode asks about one node of a move, and says why it may no longer go.
-func (rv *revalidator) revalidateNode(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
+func (rv *revalidator) revalidateNode(m *destination.Move, c *disrupt.Candidate) disrupt.BlockReason {
 	if reason := rv.reasonGone(m, c); reason != "" {
 		return reason
 	}
-	still, blocked := rv.eligibility.MayStillDisrupt(c.Claim, m.reason)
+	still, blocked := rv.eligibility.MayStillDisrupt(c.Claim, m.Reason)
 	if blocked == nil {
 		*c = still
 		return ""
 	}
 	disrupt.FillEstimates(rv.s, c)
-	forced := m.reason == command.Unhealthy && rv.health.HasForcedEnd(c.Claim)
+	forced := m.Reason == command.Unhealthy && rv.health.HasForcedEnd(c.Claim)
 	switch blocked.Reason {
 	case disrupt.PDBBlocks: // another node that is being drained may have used it up for the moment
 		if forced {
@@ -48,16 +49,16 @@ func (rv *revalidator) revalidateNode(m *activeMove, c *disrupt.Candidate) disru
 		if pdbNeverAllows(rv.s, c.Node) {
 			return blocked.Reason
 		}
-		m.waiting = true
+		m.Waiting = true
 		return ""
 	case disrupt.PodDoNotDisrupt, disrupt.SeveralPDBs:
 		if forced { // there is a time after which they are not asked
 			return ""
 		}
 	case disrupt.PodsExpected:
-		if !disrupt.SavesMoney(m.reason) { // they come and then are moved like the others
-			if m.reason != command.Unhealthy {
-				m.waiting = true
+		if !disrupt.SavesMoney(m.Reason) { // they come and then are moved like the others
+			if m.Reason != command.Unhealthy {
+				m.Waiting = true
 			}
 			return ""
 		}
@@ -66,18 +67,18 @@ func (rv *revalidator) revalidateNode(m *activeMove, c *disrupt.Candidate) disru
 }
 
 // reasonGone says why the reason for which the node was to go no longer holds, if it does not.
-func (rv *revalidator) reasonGone(m *activeMove, c *disrupt.Candidate) disrupt.BlockReason {
+func (rv *revalidator) reasonGone(m *destination.Move, c *disrupt.Candidate) disrupt.BlockReason {
 	switch p := c.Pool; {
 	case p == nil || p.Deleting:
 		return disrupt.PoolUnknown
 	case p.Overrides.DryRun:
 		return disrupt.DryRun
-	case disrupt.SavesMoney(m.reason) && rv.neededHosts[c.Node.Name]:
+	case disrupt.SavesMoney(m.Reason) && rv.neededHosts[c.Node.Name]:
 		return disrupt.PodsExpected
 	case p.Static && !rv.input.Static:
 		return disrupt.PoolUnknown
 	}
-	switch m.reason {
+	switch m.Reason {
 	case command.Underutilized, command.Empty:
 		return ""
 	case command.Drifted:
@@ -112,28 +113,28 @@ func pdbNeverAllows(s *cluster.Snapshot, n *cluster.Node) bool {
 // fitBudgets takes nodes out of moves that a budget no longer covers, those of the youngest first, and has those wait
 // that it covers only when nodes are back that are out for other reasons.
 func (rv *revalidator) fitBudgets() {
-	for _, m := range rv.moves {
-		if m.giveUpReason != "" {
+	for _, m := range rv.Moves {
+		if m.GiveUpReason != "" {
 			rv.returnBudgets(m)
 		}
 	}
 	fenced := make(map[disrupt.BudgetKey]int)
-	for _, m := range rv.moves {
-		if m.giveUpReason != "" {
+	for _, m := range rv.Moves {
+		if m.GiveUpReason != "" {
 			continue
 		}
-		for i := range m.nodes {
-			fenced[disrupt.BudgetKey{Pool: m.nodes[i].Pool, Reason: m.reason}]++
+		for i := range m.Nodes {
+			fenced[disrupt.BudgetKey{Pool: m.Nodes[i].Pool, Reason: m.Reason}]++
 		}
 	}
-	for _, m := range slices.Backward(rv.moves) {
-		if m.giveUpReason != "" {
+	for _, m := range slices.Backward(rv.Moves) {
+		if m.GiveUpReason != "" {
 			continue
 		}
 		excluded := make(map[int]disrupt.BlockReason)
-		for i := range slices.Backward(m.nodes) {
-			c := &m.nodes[i]
-			if p := (disrupt.BudgetKey{Pool: c.Pool, Reason: m.reason}); fenced[p] > rv.budgets.Allowed(c.Pool.Name, m.reason) {
+		for i := range slices.Backward(m.Nodes) {
+			c := &m.Nodes[i]
+			if p := (disrupt.BudgetKey{Pool: c.Pool, Reason: m.Reason}); fenced[p] > rv.budgets.Allowed(c.Pool.Name, m.Reason) {
 				fenced[p]--
 				excluded[i] = disrupt.BudgetBlocks
 				rv.returnBudget(c)
@@ -144,9 +145,9 @@ func (rv *revalidator) fitBudgets() {
 }
 
 // returnBudgets returns the nodes of a move that was given up to their budgets.
-func (rv *revalidator) returnBudgets(m *activeMove) {
-	for i := range m.nodes {
-		rv.returnBudget(&m.nodes[i])
+func (rv *revalidator) returnBudgets(m *destination.Move) {
+	for i := range m.Nodes {
+		rv.returnBudget(&m.Nodes[i])
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // linkedMoves are moves that share new nodes: what they save can only be told together.
 type linkedMoves struct {
-	moves []*activeMove
+	moves []*destination.Move
 	// bins are the numbers of the nodes that would have to be made; replacements are those that were.
 	bins         []int
 	replacements []*cluster.Claim
@@ -28,9 +29,9 @@ type savingMoves struct {
 
 // proceedSaving is about the moves that save money.
 func (sm *savingMoves) proceedSaving() {
-	var list []*activeMove
-	for _, m := range sm.moves {
-		if m.giveUpReason == "" && disrupt.SavesMoney(m.reason) {
+	var list []*destination.Move
+	for _, m := range sm.Moves {
+		if m.GiveUpReason == "" && disrupt.SavesMoney(m.Reason) {
 			list = append(list, m)
 		}
 	}
@@ -40,22 +41,23 @@ func (sm *savingMoves) proceedSaving() {
 }
 
 func (sm *savingMoves) proceedLinked(l *linkedMoves) {
-	farthest, hindered := atReadyNode, false
+	farthest, hindered := destination.AtReadyNode, false
 	for _, m := range l.moves {
 		hindered = sm.isHeldUp(m) || hindered
-		farthest = max(farthest, m.farthest())
+		farthest = max(farthest, m.Farthest())
 	}
 	switch {
-	case farthest == nowhere: // without those that stay the rest looks different
-		sm.shrinkLinked(l, sm.nodesToKeep(l, nowhere), disrupt.PodsStranded)
+	case farthest == destination.Nowhere: // without those that stay the rest looks different
+		sm.shrinkLinked(l, sm.nodesToKeep(l, destination.Nowhere), disrupt.PodsStranded)
 		sm.mayWaitAll(l)
 	case hindered:
 		sm.mayWaitAll(l)
-	case farthest == atComingNode || farthest == atReadyNode && slices.ContainsFunc(l.moves, sm.lacksReplacement):
+	case farthest == destination.AtComingNode || farthest == destination.AtReadyNode && slices.ContainsFunc(l.moves,
+		sm.lacksReplacement):
 		if sm.mayWaitAll(l) {
 			sm.recheckSaving(l)
 		}
-	case farthest == atNewNode:
+	case farthest == destination.AtNewNode:
 		sm.requestReplacements(l)
 	default:
 		sm.deleteLinked(l)
@@ -93,7 +95,7 @@ func (sm *savingMoves) requestReplacements(l *linkedMoves) {
 	for i, n := range l.bins {
 		bins[i] = sm.savingPlacement.Bins[n]
 	}
-	part, held := nodesOf(l), sm.nodesToKeep(l, atNewNode)
+	part, held := nodesOf(l), sm.nodesToKeep(l, destination.AtNewNode)
 	if len(l.replacements) > 0 {
 		part = candidatesOf(held)
 	}
@@ -115,19 +117,19 @@ func (sm *savingMoves) requestReplacements(l *linkedMoves) {
 	default:
 		for i, n := range l.bins {
 			m := mainMoveOf(l.moves, n)
-			sm.Replacements = append(sm.Replacements, disrupt.ReplacementRequest{Bin: a.Bins[i], Replaces: m.id,
-				Reason: m.reason, LinkedWith: l.moves[0].id})
+			sm.Replacements = append(sm.Replacements, disrupt.ReplacementRequest{Bin: a.Bins[i], Replaces: m.ID,
+				Reason: m.Reason, LinkedWith: l.moves[0].ID})
 		}
 	}
 }
 
 // mainMoveOf is the move that has the most pods in a new node.
-func mainMoveOf(moves []*activeMove, bin int) *activeMove {
+func mainMoveOf(moves []*destination.Move, bin int) *destination.Move {
 	best, most := moves[0], 0
 	for _, m := range moves {
 		n := 0
-		for i := range m.destinations {
-			if m.destinations[i].distance == atNewNode && m.destinations[i].bin == bin {
+		for i := range m.Destinations {
+			if m.Destinations[i].Distance == destination.AtNewNode && m.Destinations[i].Bin == bin {
 				n++
 			}
 		}
@@ -142,7 +144,7 @@ func mainMoveOf(moves []*activeMove, bin int) *activeMove {
 func nodesOf(l *linkedMoves) []disrupt.Candidate {
 	var out []disrupt.Candidate
 	for _, m := range l.moves {
-		out = append(out, m.nodes...)
+		out = append(out, m.Nodes...)
 	}
 	return out
 }
@@ -166,28 +168,28 @@ func (sm *savingMoves) deleteLinked(l *linkedMoves) {
 // giveUp gives all moves of the linked moves up.
 func (l *linkedMoves) giveUp(reason disrupt.BlockReason) {
 	for _, m := range l.moves {
-		m.giveUp(reason, true)
+		m.GiveUp(reason, true)
 	}
 }
 
 // linkMoves puts moves together that share new nodes, in the order of the first of each.
-func (sm *savingMoves) linkMoves(list []*activeMove) []*linkedMoves {
+func (sm *savingMoves) linkMoves(list []*destination.Move) []*linkedMoves {
 	byID := make(map[string]int, len(list))
 	for i, m := range list {
-		byID[m.id] = i
+		byID[m.ID] = i
 	}
 	joined := disrupt.NewComponents(len(list))
 	first, made := make(map[int]int), make([][]*cluster.Claim, len(list))
 	for i, m := range list {
-		for _, dest := range m.destinations {
-			if dest.distance == atNewNode {
-				if j, known := first[dest.bin]; known {
+		for _, dest := range m.Destinations {
+			if dest.Distance == destination.AtNewNode {
+				if j, known := first[dest.Bin]; known {
 					joined.Join(i, j)
 				} else {
-					first[dest.bin] = i
+					first[dest.Bin] = i
 				}
 			}
-			if c := sm.destinationClaim(dest); c != nil && sm.isChargedToMove(c) {
+			if c := sm.ClaimAt(dest); c != nil && sm.isChargedToMove(c) {
 				if j, known := byID[c.Replaces]; known {
 					joined.Join(i, j)
 				}
@@ -202,7 +204,7 @@ func (sm *savingMoves) linkMoves(list []*activeMove) []*linkedMoves {
 	return linkByUse(list, made, joined)
 }
 
-func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *disrupt.Components) []*linkedMoves {
+func linkByUse(list []*destination.Move, made [][]*cluster.Claim, joined *disrupt.Components) []*linkedMoves {
 	var out []*linkedMoves
 	at := make(map[int]*linkedMoves)
 	for i, m := range list {
@@ -215,9 +217,9 @@ func linkByUse(list []*activeMove, made [][]*cluster.Claim, joined *disrupt.Comp
 		}
 		l.moves = append(l.moves, m)
 		l.replacements = append(l.replacements, made[i]...)
-		for _, dest := range m.destinations {
-			if dest.distance == atNewNode && !slices.Contains(l.bins, dest.bin) {
-				l.bins = append(l.bins, dest.bin)
+		for _, dest := range m.Destinations {
+			if dest.Distance == destination.AtNewNode && !slices.Contains(l.bins, dest.Bin) {
+				l.bins = append(l.bins, dest.Bin)
 			}
 		}
 	}

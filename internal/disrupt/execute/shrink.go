@@ -8,13 +8,14 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // excludedNode is a node that stays although its move goes on.
 type excludedNode struct {
-	move      *activeMove
+	move      *destination.Move
 	node      disrupt.Candidate
 	reason    disrupt.BlockReason
 	restAfter bool
@@ -29,27 +30,27 @@ type fences struct {
 
 // excludeNodes lets some nodes of a move stay, each for its reason; the others go on without them. A move of which
 // nothing would be left is given up. What was found for many nodes must not fail because of one.
-func (fs *fences) excludeNodes(m *activeMove, excluded map[int]disrupt.BlockReason, rest bool) {
-	if len(excluded) == 0 || m.giveUpReason != "" {
+func (fs *fences) excludeNodes(m *destination.Move, excluded map[int]disrupt.BlockReason, rest bool) {
+	if len(excluded) == 0 || m.GiveUpReason != "" {
 		return
 	}
-	if len(excluded) == len(m.nodes) {
-		m.giveUp(excluded[0], rest)
+	if len(excluded) == len(m.Nodes) {
+		m.GiveUp(excluded[0], rest)
 		return
 	}
 	var nodes []disrupt.Candidate
 	var again []int
-	for i := range m.nodes {
+	for i := range m.Nodes {
 		if reason, out := excluded[i]; out {
-			fs.excluded = append(fs.excluded, excludedNode{m, m.nodes[i], reason, rest})
+			fs.excluded = append(fs.excluded, excludedNode{m, m.Nodes[i], reason, rest})
 			continue
 		}
-		if slices.Contains(m.unfenced, i) {
+		if slices.Contains(m.Unfenced, i) {
 			again = append(again, len(nodes))
 		}
-		nodes = append(nodes, m.nodes[i])
+		nodes = append(nodes, m.Nodes[i])
 	}
-	m.nodes, m.unfenced = nodes, again
+	m.Nodes, m.Unfenced = nodes, again
 }
 
 // reopenExcluded takes down the fences of the nodes that stay although their moves go on.
@@ -57,7 +58,7 @@ func (fs *fences) reopenExcluded() {
 	for i := range fs.excluded {
 		out := &fs.excluded[i]
 		if fs.unfence(&out.node, out.reason, out.restAfter) {
-			fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: out.move.id, Reason: out.move.reason,
+			fs.GivenUp = append(fs.GivenUp, disrupt.GivenUp{ID: out.move.ID, Reason: out.move.Reason,
 				Claims: []string{out.node.Claim.Name}, BlockReason: out.reason})
 		}
 	}
@@ -88,11 +89,11 @@ func (fs *fences) unfence(c *disrupt.Candidate, reason disrupt.BlockReason, rest
 
 // moveNode is a node of one of the linked moves, by its place there.
 type moveNode struct {
-	move  *activeMove
+	move  *destination.Move
 	index int
 }
 
-func (n moveNode) candidate() *disrupt.Candidate { return &n.move.nodes[n.index] }
+func (n moveNode) candidate() *disrupt.Candidate { return &n.move.Nodes[n.index] }
 
 func candidatesOf(list []moveNode) []disrupt.Candidate {
 	out := make([]disrupt.Candidate, len(list))
@@ -104,18 +105,18 @@ func candidatesOf(list []moveNode) []disrupt.Candidate {
 
 // nodesToKeep finds nodes without which all pods of the linked moves have places that are nearer than that distance,
 // and as cheap ones as possible: if they stay, their pods leave their places to others of their kind.
-func (sm *savingMoves) nodesToKeep(l *linkedMoves, farthest distance) []moveNode {
+func (sm *savingMoves) nodesToKeep(l *linkedMoves, farthest destination.Distance) []moveNode {
 	missing := make(map[cluster.InterchangeKey]int)
 	for _, m := range l.moves {
-		for i := range m.destinations {
-			if m.destinations[i].distance >= farthest {
-				missing[cluster.InterchangeKeyOf(m.destinations[i].pod)]++
+		for i := range m.Destinations {
+			if m.Destinations[i].Distance >= farthest {
+				missing[cluster.InterchangeKeyOf(m.Destinations[i].Pod)]++
 			}
 		}
 	}
 	var left []*keepBenefit
 	for _, m := range l.moves {
-		for i := range m.nodes {
+		for i := range m.Nodes {
 			if a := sm.keepBenefitOf(moveNode{m, i}, missing); len(a.pods) > 0 {
 				left = append(left, a)
 			}
@@ -173,7 +174,7 @@ func bestToKeep(list []*keepBenefit, missing map[cluster.InterchangeKey]int) int
 
 // shrinkLinked lets nodes of linked moves stay, if what is left of it still saves enough.
 func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason disrupt.BlockReason) {
-	excluded := make(map[*activeMove]map[int]disrupt.BlockReason)
+	excluded := make(map[*destination.Move]map[int]disrupt.BlockReason)
 	for _, n := range blocked {
 		if excluded[n.move] == nil {
 			excluded[n.move] = make(map[int]disrupt.BlockReason)
@@ -182,9 +183,9 @@ func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason d
 	}
 	var left []disrupt.Candidate
 	for _, m := range l.moves {
-		for i := range m.nodes {
+		for i := range m.Nodes {
 			if _, out := excluded[m][i]; !out {
-				left = append(left, m.nodes[i])
+				left = append(left, m.Nodes[i])
 			}
 		}
 	}
@@ -194,7 +195,7 @@ func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason d
 		if enough {
 			sm.excludeNodes(m, excluded[m], true)
 		} else {
-			m.giveUp(reason, true)
+			m.GiveUp(reason, true)
 		}
 	}
 }
@@ -206,9 +207,9 @@ func (sm *savingMoves) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bi
 	for i, n := range l.bins {
 		seated[i].Pods = nil
 		for _, m := range l.moves {
-			for _, dest := range m.destinations {
-				if dest.distance == atNewNode && dest.bin == n {
-					seated[i].Pods = append(seated[i].Pods, dest.pod)
+			for _, dest := range m.Destinations {
+				if dest.Distance == destination.AtNewNode && dest.Bin == n {
+					seated[i].Pods = append(seated[i].Pods, dest.Pod)
 				}
 			}
 		}
@@ -216,8 +217,8 @@ func (sm *savingMoves) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bi
 	list, blocked := saving.FreeRiders(sm.set, part, seated, saving.CandidateByNode(part), saving.PartDemand{})
 	for _, i := range list {
 		for _, m := range l.moves {
-			for place := range m.nodes {
-				if m.nodes[place].Claim == part[i].Claim {
+			for place := range m.Nodes {
+				if m.Nodes[place].Claim == part[i].Claim {
 					out, reason = append(out, moveNode{m, place}), blocked.Reason
 				}
 			}

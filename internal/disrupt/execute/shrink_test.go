@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/disrupt/empty"
 )
@@ -14,7 +15,7 @@ import (
 func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 	web, db := &cluster.PodClass{Key: "web"}, &cluster.PodClass{Key: "db"}
 	s := disrupttest.Quiet(0)
-	m := &activeMove{id: "underutilized-x", reason: command.Underutilized}
+	m := &destination.Move{ID: "underutilized-x", Reason: command.Underutilized}
 	add := func(name string, price float64, classes ...*cluster.PodClass) {
 		n := &cluster.Node{Name: name, ProviderID: "cloud://" + name, Ready: true}
 		c := &cluster.Claim{Name: name, Pool: "default", ProviderID: n.ProviderID, Price: price}
@@ -23,50 +24,50 @@ func TestTheCheapestNodesThatHelpStay(t *testing.T) {
 			s.Pods = append(s.Pods, &cluster.Pod{UID: name + string(rune('a'+i)), Name: name, Node: name, Owner: "o",
 				Class: class, Phase: "Running"})
 		}
-		m.nodes = append(m.nodes, disrupt.Candidate{Claim: c, Node: n, Pool: s.Pools[0], Price: price})
+		m.Nodes = append(m.Nodes, disrupt.Candidate{Claim: c, Node: n, Pool: s.Pools[0], Price: price})
 	}
 	add("n1", 0.40, web, web)
 	add("n2", 0.10, web)
 	add("n3", 0.20, db)
 	s.Seal()
 	for i, p := range s.Pods {
-		dest := destination{pod: p, distance: atReadyNode}
+		dest := destination.Place{Pod: p, Distance: destination.AtReadyNode}
 		if i == 0 { // a web pod of the dearest node has no place: that of another will do
-			dest.distance = atNewNode
+			dest.Distance = destination.AtNewNode
 		}
-		m.destinations = append(m.destinations, dest)
+		m.Destinations = append(m.Destinations, dest)
 	}
 	x := newExecutor(s, disrupt.Settings{}, Input{})
-	l := &linkedMoves{moves: []*activeMove{m}}
-	got := x.nodesToKeep(l, atNewNode)
+	l := &linkedMoves{moves: []*destination.Move{m}}
+	got := x.nodesToKeep(l, destination.AtNewNode)
 	if len(got) != 1 || got[0].candidate().Claim.Name != "n2" {
 		t.Fatalf("%v stay, want the cheapest node with a pod of the kind", got)
 	}
-	m.destinations[1].distance, m.destinations[2].distance = atNewNode, atNewNode
-	if got = x.nodesToKeep(l, atNewNode); len(got) != 2 {
+	m.Destinations[1].Distance, m.Destinations[2].Distance = destination.AtNewNode, destination.AtNewNode
+	if got = x.nodesToKeep(l, destination.AtNewNode); len(got) != 2 {
 		t.Errorf("%d nodes stay for three pods, want the two that have them", len(got))
 	}
 
-	m.destinations[2].distance = atReadyNode
-	if got = x.nodesToKeep(l, atNewNode); len(got) != 2 || got[0].candidate().Claim.Name != "n2" ||
+	m.Destinations[2].Distance = destination.AtReadyNode
+	if got = x.nodesToKeep(l, destination.AtNewNode); len(got) != 2 || got[0].candidate().Claim.Name != "n2" ||
 		got[1].candidate().Claim.Name != "n1" {
 		t.Errorf("%d nodes stay for two pods, want the cheaper and, for the other pod, the dearer", len(got))
 	}
 	s.Pods[2].Deleting = s.Now
-	if got = x.nodesToKeep(l, atNewNode); len(got) != 1 || got[0].candidate().Claim.Name != "n1" {
+	if got = x.nodesToKeep(l, destination.AtNewNode); len(got) != 1 || got[0].candidate().Claim.Name != "n1" {
 		t.Errorf("%v stay, want the node whose pods are not on their way out", got)
 	}
 	s.Pods[2].Deleting = time.Time{}
 
 	x.shrinkLinked(l, []moveNode{{m, 1}}, disrupt.NothingCheaper)
-	if len(m.nodes) != 2 || m.giveUpReason != "" || len(x.excluded) != 1 || x.excluded[0].node.Claim.Name != "n2" ||
+	if len(m.Nodes) != 2 || m.GiveUpReason != "" || len(x.excluded) != 1 || x.excluded[0].node.Claim.Name != "n2" ||
 		!x.excluded[0].restAfter {
-		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(m.nodes), m.giveUpReason, x.excluded)
+		t.Errorf("after n2 stays: %d nodes go (%q), dropped are %+v", len(m.Nodes), m.GiveUpReason, x.excluded)
 	}
 	l.replacements = []*cluster.Claim{{Name: "new", Pool: "default", Price: 1}}
 	x.shrinkLinked(l, []moveNode{{m, 1}}, disrupt.NothingCheaper)
-	if m.giveUpReason != disrupt.NothingCheaper || !m.restAfter {
-		t.Errorf("what is left saves nothing: over is %q", m.giveUpReason)
+	if m.GiveUpReason != disrupt.NothingCheaper || !m.RestAfter {
+		t.Errorf("what is left saves nothing: over is %q", m.GiveUpReason)
 	}
 }
 
@@ -144,16 +145,16 @@ func TestWhatARestIsFrom(t *testing.T) {
 func TestTheNodeThatHelpsMostForItsPriceStays(t *testing.T) {
 	f := disrupttest.FleetOf("medium:1,1,1 small:1 small:1")
 	f.Moving("all", "alike", "", nil)
-	m := &activeMove{id: f.Fenced(command.Underutilized, "n1", "n2"), reason: command.Underutilized}
+	m := &destination.Move{ID: f.Fenced(command.Underutilized, "n1", "n2"), Reason: command.Underutilized}
 	for i, price := range []float64{2, 0.8} {
-		m.nodes = append(m.nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool,
+		m.Nodes = append(m.Nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool,
 			Price: price})
 	}
 	for _, p := range f.S.Pods[:3] {
-		m.destinations = append(m.destinations, destination{pod: p, distance: nowhere})
+		m.Destinations = append(m.Destinations, destination.Place{Pod: p, Distance: destination.Nowhere})
 	}
 	x := newExecutor(f.S.Seal(), disrupt.Settings{}, Input{})
-	if got := x.nodesToKeep(&linkedMoves{moves: []*activeMove{m}}, nowhere); len(got) != 1 ||
+	if got := x.nodesToKeep(&linkedMoves{moves: []*destination.Move{m}}, destination.Nowhere); len(got) != 1 ||
 		got[0].candidate().Claim.Name != "n1" {
 		t.Errorf("%v stay, want n1", got)
 	}

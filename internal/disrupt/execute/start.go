@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 )
 
 // StartRequired begins the replacement of nodes that have to go whatever it costs while pods are still being counted:
@@ -15,18 +16,18 @@ func StartRequired(s *cluster.Snapshot, set disrupt.Settings, o Input) disrupt.R
 	if !anyRequired(s, o) { // there are rushes in which every pass counts
 		return disrupt.Result{}
 	}
-	o.Proposal, o.Placement = nil, placementOfPending(s)
+	o.Proposal, o.Placement = nil, destination.PlacementOfPending(s)
 	x := newExecutor(s, set, o)
 	x.gather()
 	x.revalidate()
 	x.fitBudgets()
-	under := len(x.moves)
+	under := len(x.Moves)
 	x.beginRequired()
-	if len(x.moves) > under {
+	if len(x.Moves) > under {
 		x.verify()
 	}
-	for _, m := range x.moves[under:] {
-		if m.isStatic || m.farthest() != nowhere {
+	for _, m := range x.Moves[under:] {
+		if m.IsStatic || m.Farthest() != destination.Nowhere {
 			x.fence(m)
 		}
 	}

@@ -7,14 +7,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // staticReplacement is the claim that was made for a move of a static pool, or nil. Such a pool replaces one node by
 // one.
-func (fr *frame) staticReplacement(m *activeMove) *cluster.Claim {
-	return static.Replacement(fr.s, m.nodes[0].Claim.Pool, m.id)
+func (fr *frame) staticReplacement(m *destination.Move) *cluster.Claim {
+	return static.Replacement(fr.s, m.Nodes[0].Claim.Pool, m.ID)
 }
 
 // freeStaticNodes is how many nodes a static pool could make beyond those that it has, within its limits.
@@ -23,8 +24,8 @@ func (rq *requiredQueue) freeStaticNodes(p *cluster.Pool) int {
 		return 0
 	}
 	waiting := 0
-	for _, m := range rq.moves {
-		if m.giveUpReason == "" && m.nodes[0].Pool == p && rq.staticReplacement(m) == nil {
+	for _, m := range rq.Moves {
+		if m.GiveUpReason == "" && m.Nodes[0].Pool == p && rq.staticReplacement(m) == nil {
 			waiting++
 		}
 	}
@@ -40,13 +41,13 @@ func (rq *requiredQueue) freeStaticNodes(p *cluster.Pool) int {
 // proceedStatic is about the moves of static pools: each node gets one in its place and goes when that is up, whatever
 // runs there: more room than that such a pool does not give. What it has is kept for the pods of the node that goes.
 func (rm *requiredMoves) proceedStatic() {
-	missing := make(map[*cluster.Pool][]*activeMove)
+	missing := make(map[*cluster.Pool][]*destination.Move)
 	var pools []*cluster.Pool
-	for _, m := range rm.moves {
-		if m.giveUpReason != "" || !m.isStatic {
+	for _, m := range rm.Moves {
+		if m.GiveUpReason != "" || !m.IsStatic {
 			continue
 		}
-		if m.hasNotBegun() {
+		if m.HasNotBegun() {
 			rm.fence(m)
 			continue
 		}
@@ -55,14 +56,14 @@ func (rm *requiredMoves) proceedStatic() {
 		case rm.isHeldUp(m):
 			rm.mayWait(m)
 		case c == nil:
-			if p := m.nodes[0].Pool; rm.mayWait(m) {
+			if p := m.Nodes[0].Pool; rm.mayWait(m) {
 				if missing[p] == nil {
 					pools = append(pools, p)
 				}
 				missing[p] = append(missing[p], m)
 			}
 		case c.Is(cluster.Initialized):
-			rm.departures = append(rm.departures, departure{[]*activeMove{m}, rm.deleteMessage(m)})
+			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteMessage(m)})
 		default:
 			rm.mayWait(m)
 		}
@@ -73,7 +74,7 @@ func (rm *requiredMoves) proceedStatic() {
 }
 
 // requestStatic asks for a node in place of each that goes.
-func (rm *requiredMoves) requestStatic(p *cluster.Pool, moves []*activeMove) {
+func (rm *requiredMoves) requestStatic(p *cluster.Pool, moves []*destination.Move) {
 	if len(p.Problems) > 0 || !p.NodeClass.Ready || p.Catalog == nil || p.InBackoff {
 		return
 	}
@@ -82,16 +83,16 @@ func (rm *requiredMoves) requestStatic(p *cluster.Pool, moves []*activeMove) {
 	for i := range bins {
 		bins[i].Seats = rm.seatsFor(moves[i])
 		rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Name: slots[i].Name,
-			Slot: slots[i].Slot, Replaces: moves[i].id, Reason: moves[i].reason})
+			Slot: slots[i].Slot, Replaces: moves[i].ID, Reason: moves[i].Reason})
 	}
 }
 
 // seatsFor are seats for the pods of a move.
-func (rm *requiredMoves) seatsFor(m *activeMove) []cluster.Seat {
+func (rm *requiredMoves) seatsFor(m *destination.Move) []cluster.Seat {
 	count := make(map[string]int)
-	for i := range m.nodes {
-		for _, pod := range rm.s.PodsOn(m.nodes[i].Node.Name) {
-			if rm.needsPlace(pod) {
+	for i := range m.Nodes {
+		for _, pod := range rm.s.PodsOn(m.Nodes[i].Node.Name) {
+			if rm.NeedsPlace(pod) {
 				count[pod.Class.Key]++
 			}
 		}

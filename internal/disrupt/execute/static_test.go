@@ -19,22 +19,22 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 	}{
 		{"nothing is there in its place", func(f *disrupttest.Fleet) {}, "want $1"},
 		{"too late", func(f *disrupttest.Fleet) {
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 		}, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"one is on its way", func(f *disrupttest.Fleet) { disrupttest.NotUp(made(f)) }, ""},
 		{"one is on its way for too long", func(f *disrupttest.Fleet) {
 			disrupttest.NotUp(made(f))
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 		}, "unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
 		{"one is on its way for too long for a first try", func(f *disrupttest.Fleet) {
 			disrupttest.NotUp(made(f))
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 			rested(f, false, 0)
 			f.Pool.NodeClass.Ready = false // there is no other place for its pods
 		}, ""},
 		{"one is on its way for too long for any try", func(f *disrupttest.Fleet) {
 			disrupttest.NotUp(made(f))
-			begins(f, 20*time.Minute)
+			f.Begins(20 * time.Minute)
 			rested(f, false, 0)
 		},
 			"unfence/n1: ReplacementsLate, rests; give up n1: ReplacementsLate"},
@@ -50,7 +50,7 @@ func TestWhatBecomesOfAStaticMove(t *testing.T) {
 		}, ""},
 		{"one is up, and the fence has been put up for too long", func(f *disrupttest.Fleet) {
 			made(f)
-			begins(f, 10*time.Minute)
+			f.Begins(10 * time.Minute)
 			f.S.InFlight["fence/n1"] = true
 		}, "give up n1: ReplacementsLate"},
 		{"it is as it should be again", func(f *disrupttest.Fleet) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 )
 
@@ -13,18 +14,18 @@ func TestMovesAreTriedAlone(t *testing.T) {
 	x := newExecutor(f.S.Seal(), f.Set, input(f))
 	trial := &uncertainMoves{}
 	for _, name := range []string{"n1", "n2", "n3"} {
-		trial.active = append(trial.active, &activeMove{nodes: []disrupt.Candidate{{Node: f.Host(name)}}})
+		trial.active = append(trial.active, &destination.Move{Nodes: []disrupt.Candidate{{Node: f.Host(name)}}})
 	}
-	x.otherPodsHosts["n9"] = true
+	x.OtherPodsHosts["n9"] = true
 	for only, m := range trial.active {
 		x.letOnly(trial, m)
 		for i, name := range []string{"n1", "n2", "n3"} {
-			if x.removedNodes[name] != (i == only) {
-				t.Errorf("move %d alone: %s goes: %t", only+1, name, x.removedNodes[name])
+			if x.RemovedNodes[name] != (i == only) {
+				t.Errorf("move %d alone: %s goes: %t", only+1, name, x.RemovedNodes[name])
 			}
 		}
-		if len(x.otherPodsHosts) > 0 {
-			t.Errorf("move %d alone: %v are still sought", only+1, x.otherPodsHosts)
+		if len(x.OtherPodsHosts) > 0 {
+			t.Errorf("move %d alone: %v are still sought", only+1, x.OtherPodsHosts)
 		}
 	}
 }

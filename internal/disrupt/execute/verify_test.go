@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -115,8 +116,8 @@ func TestAnswersAreTakenOver(t *testing.T) {
 	}{{"nothing", func() {}, true}, {"the pods", func() { f.S.DemandRev++ }, false}} {
 		c.change()
 		_, again := Moves(f.S, f.Set, inputAfter(f, first))
-		for i, answers := range [][2]*schedule.Placement{{&first.required.placement, &again.required.placement},
-			{&first.saving.placement, &again.saving.placement}} {
+		for i, answers := range [][2]*schedule.Placement{{&first.Required.Placement, &again.Required.Placement},
+			{&first.Saving.Placement, &again.Saving.Placement}} {
 			if got := &answers[0].Assigned[0] == &answers[1].Assigned[0]; got != c.want {
 				t.Errorf("%s has changed: placement %d is taken over: %t, want %t", c.name, i, got, c.want)
 			}
@@ -129,51 +130,55 @@ func TestHowFarAPlaceIs(t *testing.T) {
 	cases := []struct {
 		name   string
 		change func(f *disrupttest.Fleet, x *executor)
-		want   distance
+		want   destination.Distance
 	}{
-		{"a node that is up", func(f *disrupttest.Fleet, x *executor) {}, atReadyNode},
-		{"a node that is gone", func(f *disrupttest.Fleet, x *executor) { f.S.Nodes = f.S.Nodes[1:] }, atComingNode},
+		{"a node that is up", func(f *disrupttest.Fleet, x *executor) {}, destination.AtReadyNode},
+		{"a node that is gone", func(f *disrupttest.Fleet, x *executor) {
+			f.S.Nodes = f.S.Nodes[1:]
+		}, destination.AtComingNode},
 		{"a node on its way out", func(f *disrupttest.Fleet, x *executor) {
 			f.Host("n1").Deleting = f.Now
-		}, atComingNode},
-		{"a fenced node", func(f *disrupttest.Fleet, x *executor) { disrupttest.Taint(f.S, 0) }, atComingNode},
+		}, destination.AtComingNode},
+		{"a fenced node", func(f *disrupttest.Fleet, x *executor) {
+			disrupttest.Taint(f.S, 0)
+		}, destination.AtComingNode},
 		{"a node that is not up", func(f *disrupttest.Fleet, x *executor) {
 			disrupttest.NotUp(f.Claim("n1"))
-		}, atComingNode},
+		}, destination.AtComingNode},
 		{"a node that has joined before its claim knows", func(f *disrupttest.Fleet, x *executor) {
 			f.Host("n1").ProviderID = ""
 			disrupttest.NotUp(f.Claim("n1"))
-		}, atComingNode},
+		}, destination.AtComingNode},
 		{"a node of others that has joined under the name of a claim", func(f *disrupttest.Fleet, x *executor) {
 			f.Host("n1").ProviderID, f.Host("n1").Ours = "", false
 			disrupttest.NotUp(f.Claim("n1"))
-		}, atComingNode},
+		}, destination.AtComingNode},
 		{"a node of ours without a claim", func(f *disrupttest.Fleet, x *executor) {
 			f.S.Claims = f.S.Claims[1:]
-		}, atComingNode},
+		}, destination.AtComingNode},
 		{"a node of others", func(f *disrupttest.Fleet, x *executor) {
 			f.S.Claims, f.Host("n1").Ours = f.S.Claims[1:], false
-		}, atReadyNode},
+		}, destination.AtReadyNode},
 		{"a node that is kept for a move", func(f *disrupttest.Fleet, x *executor) {
 			f.Host("n1").KeptFor = "m"
-		}, atReadyNode},
+		}, destination.AtReadyNode},
 		{"a node that is kept for another move, while an interruption is looked at", func(f *disrupttest.Fleet,
 			x *executor) {
-			f.Host("n1").KeptFor, x.interruptionsOnly, x.moves = "m", true, []*activeMove{{id: "other"}}
-		}, atComingNode},
+			f.Host("n1").KeptFor, x.InterruptionsOnly, x.Moves = "m", true, []*destination.Move{{ID: "other"}}
+		}, destination.AtComingNode},
 		{"a node that is kept for the interruption that is looked at", func(f *disrupttest.Fleet, x *executor) {
-			f.Host("n1").KeptFor, x.interruptionsOnly, x.moves = "m", true, []*activeMove{{id: "m"}}
-		}, atReadyNode},
+			f.Host("n1").KeptFor, x.InterruptionsOnly, x.Moves = "m", true, []*destination.Move{{ID: "m"}}
+		}, destination.AtReadyNode},
 		{"a node that is kept for nobody, while an interruption is looked at", func(f *disrupttest.Fleet, x *executor) {
-			x.interruptionsOnly = true
-		}, atReadyNode},
+			x.InterruptionsOnly = true
+		}, destination.AtReadyNode},
 	}
 	for _, c := range cases {
 		f := disrupttest.NewFleet()
 		x := newExecutor(f.S.Seal(), f.Set, input(f))
 		c.change(f, x)
 		f.S.Seal()
-		if got := x.distanceOf("n1"); got != c.want {
+		if got := x.DistanceOf("n1"); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -200,17 +205,17 @@ func TestWhereThePodsGo(t *testing.T) {
 		{[]string{"r3", "r1", "r2"}, "its pods go to r1, r2 and r3"},
 		{[]string{"r1", "r2", "r3", "r4"}, "its pods go to 4 new nodes"},
 	} {
-		m := &activeMove{}
+		m := &destination.Move{}
 		for _, host := range c.hosts {
-			m.destinations = append(m.destinations, destination{host: host})
+			m.Destinations = append(m.Destinations, destination.Place{Host: host})
 		}
 		if got := x.describeDestinations(m); got != c.want {
 			t.Errorf("%v: %q, want %q", c.hosts, got, c.want)
 		}
 	}
 	f.Claim("n1").ExpireAfter.For = 24 * time.Hour
-	if got, want := x.deleteMessage(&activeMove{reason: command.Expired,
-		nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}}),
+	if got, want := x.deleteMessage(&destination.Move{Reason: command.Expired,
+		Nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}}),
 		"it comes to the end of its expireAfter of 24h0m0s; it has no pods that move"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-package execute
+package destination
 
 import (
 	"maps"
@@ -17,7 +17,7 @@ import (
 func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *schedule.Placement,
 	commands []command.Command,
 	departures map[string][]string) map[string]bool {
-	r := &roomRecheck{verifier: newVerifier(s, set),
+	r := &roomRecheck{Verifier: NewVerifier(s, set),
 		others: decidedPending(s, placed), departureNodes: departures,
 		departureOf: make(map[string]string), fenced: make(map[string]bool), staying: make(map[string]bool)}
 	for name, nodes := range departures {
@@ -32,7 +32,7 @@ func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *sc
 			r.fenced[cmd.Node] = true
 		case command.DeleteClaim:
 			name := r.departureOf[cmd.Node]
-			r.removedNodes[cmd.Node] = name == ""
+			r.RemovedNodes[cmd.Node] = name == ""
 			if name != "" && !listed[name] {
 				listed[name] = true
 				r.order = append(r.order, name)
@@ -46,7 +46,7 @@ func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *sc
 			return r.staying
 		}
 		maps.Copy(r.staying, missing)
-		if round >= maxDepartureRounds {
+		if round >= MaxRounds {
 			r.keepLaterHalf()
 		}
 	}
@@ -54,8 +54,8 @@ func DeparturesWithoutRoom(s *cluster.Snapshot, set disrupt.Settings, placed *sc
 
 // roomRecheck is the question who of several departures may go, and what is known of the answer.
 type roomRecheck struct {
-	*verifier
-	others         *otherPlacements
+	*Verifier
+	others         *Others
 	departureNodes map[string][]string
 	// order is that of the commands; departureOf is that of a node.
 	order       []string
@@ -68,7 +68,7 @@ type roomRecheck struct {
 func (r *roomRecheck) gatherPods() {
 	for _, n := range slices.Sorted(maps.Keys(r.departureOf)) {
 		if claim := r.s.ClaimOf(n); claim != nil && claim.Interruption.IsUrgent() {
-			r.forcePods(claim, r.s.Node(n))
+			r.ForcePods(claim, r.s.Node(n))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (r *roomRecheck) keepLaterHalf() {
 
 // lackingRoom finds the departures that lack room if all go but those that are out.
 func (r *roomRecheck) lackingRoom() map[string]bool {
-	gone := r.leavingAnyway()
+	gone := r.LeavingAnyway()
 	for _, name := range r.order {
 		if !r.staying[name] {
 			gone = append(gone, r.departureNodes[name]...)
@@ -92,14 +92,14 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 	}
 	closed := make(map[string]bool)
 	for _, n := range r.s.Nodes {
-		closed[n.Name] = r.fenced[n.Name] || r.distanceOf(n.Name) != atReadyNode
+		closed[n.Name] = r.fenced[n.Name] || r.DistanceOf(n.Name) != AtReadyNode
 	}
 	for _, claim := range r.s.Claims {
 		if r.s.NodeOf(claim.Name) == nil {
 			closed[claim.Name] = true
 		}
 	}
-	answer := schedule.Place(r.overlayWithout(gone, r.others.placedOn, r.others.handled).WithAvoided(closed),
+	answer := schedule.Place(r.OverlayWithout(gone, r.others.PlacedOn, r.others.Handled).WithAvoided(closed),
 		r.set.Schedule)
 	missing := make(map[string]bool)
 	note := func(p *cluster.Pod) {
@@ -118,5 +118,5 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 	return missing
 }
 
-// maxDepartureRounds bounds how often it is asked who may go without those who may not.
-const maxDepartureRounds = 4
+// MaxRounds bounds how often it is asked who may go without those who may not.
+const MaxRounds = 4

@@ -1,44 +1,46 @@
-package execute
+package destination
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// otherPlacements is what other placements of the same plan have decided: pods that count as being on a host, and all
+// Others is what other placements of the same plan have decided: pods that count as being on a host, and all
 // those that are looked after.
-type otherPlacements struct {
-	placedOn map[string][]*cluster.Pod
-	handled  map[string]bool
+type Others struct {
+	PlacedOn map[string][]*cluster.Pod
+	Handled  map[string]bool
 }
 
-func otherPlacementsOf(p *schedule.Placement) *otherPlacements {
-	o := &otherPlacements{placedOn: make(map[string][]*cluster.Pod), handled: make(map[string]bool)}
-	o.add(p)
+// OthersOf takes in what a placement has decided.
+func OthersOf(p *schedule.Placement) *Others {
+	o := &Others{PlacedOn: make(map[string][]*cluster.Pod), Handled: make(map[string]bool)}
+	o.Add(p)
 	return o
 }
 
-func (o *otherPlacements) add(p *schedule.Placement) {
+// Add takes in what another placement has decided.
+func (o *Others) Add(p *schedule.Placement) {
 	if p == nil {
 		return
 	}
 	for _, a := range p.Assigned {
-		o.placedOn[a.Host] = append(o.placedOn[a.Host], a.Pod)
-		o.handled[a.Pod.UID] = true
+		o.PlacedOn[a.Host] = append(o.PlacedOn[a.Host], a.Pod)
+		o.Handled[a.Pod.UID] = true
 	}
 	for i := range p.Bins {
 		for _, pod := range p.Bins[i].Pods {
-			o.handled[pod.UID] = true
+			o.Handled[pod.UID] = true
 		}
 	}
 	for i := range p.Unplaced {
-		o.handled[p.Unplaced[i].Pod.UID] = true
+		o.Handled[p.Unplaced[i].Pod.UID] = true
 	}
 }
 
 // decidedPending is what a placement has decided about pods that have no node yet, or are about to lose theirs.
-func decidedPending(s *cluster.Snapshot, p *schedule.Placement) *otherPlacements {
-	o := otherPlacementsOf(nil)
+func decidedPending(s *cluster.Snapshot, p *schedule.Placement) *Others {
+	o := OthersOf(nil)
 	if p == nil {
 		return o
 	}
@@ -48,23 +50,23 @@ func decidedPending(s *cluster.Snapshot, p *schedule.Placement) *otherPlacements
 	}
 	for _, a := range p.Assigned {
 		if waits[a.Pod.UID] {
-			o.placedOn[a.Host] = append(o.placedOn[a.Host], a.Pod)
-			o.handled[a.Pod.UID] = true
+			o.PlacedOn[a.Host] = append(o.PlacedOn[a.Host], a.Pod)
+			o.Handled[a.Pod.UID] = true
 		}
 	}
 	for i := range p.Bins {
 		for _, pod := range p.Bins[i].Pods {
-			o.handled[pod.UID] = waits[pod.UID]
+			o.Handled[pod.UID] = waits[pod.UID]
 		}
 	}
 	for i := range p.Unplaced {
-		o.handled[p.Unplaced[i].Pod.UID] = waits[p.Unplaced[i].Pod.UID]
+		o.Handled[p.Unplaced[i].Pod.UID] = waits[p.Unplaced[i].Pod.UID]
 	}
 	return o
 }
 
-// placementOfPending is a placement that knows of the pods without a place only that others look after them.
-func placementOfPending(s *cluster.Snapshot) *schedule.Placement {
+// PlacementOfPending is a placement that knows of the pods without a place only that others look after them.
+func PlacementOfPending(s *cluster.Snapshot) *schedule.Placement {
 	pending := s.Pending()
 	out := &schedule.Placement{Unplaced: make([]schedule.Unplaced, len(pending))}
 	for i, p := range pending {
@@ -73,9 +75,9 @@ func placementOfPending(s *cluster.Snapshot) *schedule.Placement {
 	return out
 }
 
-// chosenHosts are the nodes to which pods without a place are nominated that the placement sends elsewhere.
+// ChosenHosts are the nodes to which pods without a place are nominated that the placement sends elsewhere.
 // kube-scheduler keeps room there for them, or binds them there, until it has seen that the nomination is taken back.
-func chosenHosts(p *schedule.Placement) map[string]bool {
+func ChosenHosts(p *schedule.Placement) map[string]bool {
 	out := make(map[string]bool)
 	note := func(pod *cluster.Pod, host string) {
 		if pod.Nominated != "" && pod.Nominated != host {

@@ -1,4 +1,4 @@
-package execute
+package destination
 
 import (
 	"time"
@@ -7,11 +7,11 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
-// forcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget,
+// ForcePods finds the pods of a node that will be made to leave at its deadline although they, or a disruption budget,
 // say that they don't: they need other places, too. As long as there is more time than a new node may take to come up,
 // none is made: it would stand there empty.
-func (vf *verifier) forcePods(c *cluster.Claim, n *cluster.Node) (wake time.Time) {
-	end := interruptionEnd(vf.s, c)
+func (vf *Verifier) ForcePods(c *cluster.Claim, n *cluster.Node) (wake time.Time) {
+	end := InterruptionEnd(vf.s, c)
 	for _, p := range vf.s.PodsOn(n.Name) {
 		if !p.IsReschedulable() || vf.s.NeedsNewPlace(p) {
 			continue
@@ -20,14 +20,14 @@ func (vf *verifier) forcePods(c *cluster.Claim, n *cluster.Node) (wake time.Time
 			wake = cluster.Earlier(wake, from)
 			continue
 		}
-		vf.forcePod(p)
+		vf.ForcePod(p)
 	}
 	return wake
 }
 
-// latestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
+// LatestDrainStart is when the pods of an interrupted node are told to leave, whether or not their places are ready;
 // has is false if there is no such time.
-func latestDrainStart(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) (at time.Time, has bool) {
+func LatestDrainStart(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) (at time.Time, has bool) {
 	i := &c.Interruption
 	switch {
 	case i.Force:
@@ -50,8 +50,8 @@ func drainLead(set disrupt.Settings) time.Duration {
 // if nobody says otherwise.
 const defaultInterruptionDrain = 45 * time.Second
 
-// interruptionEnd is when an interrupted node must be gone if it is let go now, or when it must be if it goes already.
-func interruptionEnd(s *cluster.Snapshot, c *cluster.Claim) time.Time {
+// InterruptionEnd is when an interrupted node must be gone if it is let go now, or when it must be if it goes already.
+func InterruptionEnd(s *cluster.Snapshot, c *cluster.Claim) time.Time {
 	if at, has := c.EndsBy(); has && !c.Deleting.IsZero() {
 		return at
 	}

@@ -1,4 +1,4 @@
-package execute
+package destination
 
 import (
 	"maps"
@@ -35,12 +35,12 @@ func TestWhoeverWaitsIsLookedAfterOnce(t *testing.T) {
 	o := decidedPending(s.Seal(), placed)
 	for name, want := range map[string]bool{"drained": true, "seated": true, "bought for": true, "hopeless": true,
 		"gone": false} {
-		if o.handled[name] != want {
-			t.Errorf("%s is looked after: %t, want %t", name, o.handled[name], want)
+		if o.Handled[name] != want {
+			t.Errorf("%s is looked after: %t, want %t", name, o.Handled[name], want)
 		}
 	}
-	if len(o.placedOn["n1"]) != 2 {
-		t.Errorf("%d pods count as being on n1, want 2", len(o.placedOn["n1"]))
+	if len(o.PlacedOn["n1"]) != 2 {
+		t.Errorf("%d pods count as being on n1, want 2", len(o.PlacedOn["n1"]))
 	}
 }
 
@@ -145,7 +145,7 @@ func TestWhoLacksRoom(t *testing.T) {
 // Where node after node lacks room because others stay, it is not asked about each of them: the later half of those
 // that are left stays.
 func TestLongChainsAreCutShort(t *testing.T) {
-	f := shyFleet("b")
+	f := disrupttest.ShyFleet("b")
 	shy := f.Pod("p1").Class
 	f.S.Claims, f.S.Nodes, f.S.Pods = nil, nil, nil
 	f.Pool.NodeClass.Ready = false

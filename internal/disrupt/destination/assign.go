@@ -1,4 +1,4 @@
-package execute
+package destination
 
 import (
 	"cmp"
@@ -9,48 +9,48 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// assignDestinations tells each move where its pods go. Of pods between which nobody sees a difference each move's get
+// AssignDestinations tells each move where its pods go. Of pods between which nobody sees a difference each move's get
 // the places that were made for it, and those of the oldest move what is there beside, lest it is overtaken by others
 // again and again; and before all come pods that have no node now, because kube-scheduler will not wait with them: to
 // which hosts those go is the answer.
-func (vf *verifier) assignDestinations(moves []*activeMove, p *schedule.Placement) (others []string) {
-	owner := make(map[string]*activeMove)
+func (vf *Verifier) AssignDestinations(moves []*Move, p *schedule.Placement) (others []string) {
+	owner := make(map[string]*Move)
 	for _, m := range moves {
-		m.destinations = nil
-		for _, pod := range m.expectedPods {
+		m.Destinations = nil
+		for _, pod := range m.ExpectedPods {
 			owner[pod.UID] = m
 		}
-		for i := range m.nodes {
-			for _, pod := range vf.s.PodsOn(m.nodes[i].Node.Name) {
-				if vf.needsPlace(pod) {
+		for i := range m.Nodes {
+			for _, pod := range vf.s.PodsOn(m.Nodes[i].Node.Name) {
+				if vf.NeedsPlace(pod) {
 					owner[pod.UID] = m
 				}
 			}
 		}
 	}
-	order := make(map[*activeMove]int, len(moves)) // nobody's pods come first
+	order := make(map[*Move]int, len(moves)) // nobody's pods come first
 	for i, m := range moves {
 		order[m] = i + 1
 	}
-	alike := make(map[cluster.InterchangeKey][]destination)
+	alike := make(map[cluster.InterchangeKey][]Place)
 	var kinds []cluster.InterchangeKey
-	add := func(dest destination) {
-		t := cluster.InterchangeKeyOf(dest.pod)
+	add := func(dest Place) {
+		t := cluster.InterchangeKeyOf(dest.Pod)
 		if alike[t] == nil {
 			kinds = append(kinds, t)
 		}
 		alike[t] = append(alike[t], dest)
 	}
 	for _, a := range p.Assigned {
-		add(destination{pod: a.Pod, distance: vf.distanceOf(a.Host), host: a.Host})
+		add(Place{Pod: a.Pod, Distance: vf.DistanceOf(a.Host), Host: a.Host})
 	}
 	for i := range p.Bins {
 		for _, pod := range p.Bins[i].Pods {
-			add(destination{pod: pod, distance: atNewNode, bin: i})
+			add(Place{Pod: pod, Distance: AtNewNode, Bin: i})
 		}
 	}
 	for i := range p.Unplaced {
-		add(destination{pod: p.Unplaced[i].Pod, distance: nowhere})
+		add(Place{Pod: p.Unplaced[i].Pod, Distance: Nowhere})
 	}
 	own := vf.ownHosts(moves, p)
 	for _, t := range kinds {
@@ -60,14 +60,14 @@ func (vf *verifier) assignDestinations(moves []*activeMove, p *schedule.Placemen
 }
 
 // ownHosts says of the hosts to which pods go for which of the moves they were made.
-func (vf *verifier) ownHosts(moves []*activeMove, p *schedule.Placement) map[string]*activeMove {
-	byID := make(map[string]*activeMove, len(moves))
+func (vf *Verifier) ownHosts(moves []*Move, p *schedule.Placement) map[string]*Move {
+	byID := make(map[string]*Move, len(moves))
 	for _, m := range moves {
-		byID[m.id] = m
+		byID[m.ID] = m
 	}
-	out := make(map[string]*activeMove)
+	out := make(map[string]*Move)
 	for _, a := range p.Assigned {
-		if c := vf.destinationClaim(destination{host: a.Host}); c != nil && vf.s.IsReplacement(c) {
+		if c := vf.ClaimAt(Place{Host: a.Host}); c != nil && vf.s.IsReplacement(c) {
 			out[a.Host] = byID[c.Replaces]
 		}
 	}
@@ -77,36 +77,36 @@ func (vf *verifier) ownHosts(moves []*activeMove, p *schedule.Placement) map[str
 // shareDestinations gives pods between which nobody sees a difference their places: those of no move first, then each
 // move's those that were made for it, then what is left in the order of the moves. others are the hosts of those that
 // are of none.
-func shareDestinations(destinations []destination, owner map[string]*activeMove, order map[*activeMove]int,
-	own map[string]*activeMove) (others []string) {
+func shareDestinations(destinations []Place, owner map[string]*Move, order map[*Move]int,
+	own map[string]*Move) (others []string) {
 	pods := make([]*cluster.Pod, len(destinations))
 	for i := range destinations {
-		pods[i] = destinations[i].pod
+		pods[i] = destinations[i].Pod
 	}
 	slices.SortStableFunc(pods, func(a, b *cluster.Pod) int {
 		return cmp.Or(order[owner[a.UID]]-order[owner[b.UID]], strings.Compare(a.UID, b.UID))
 	})
-	slices.SortStableFunc(destinations, func(a, b destination) int { return int(a.distance - b.distance) })
+	slices.SortStableFunc(destinations, func(a, b Place) int { return int(a.Distance - b.Distance) })
 	for len(pods) > 0 && owner[pods[0].UID] == nil {
-		if destinations[0].host != "" {
-			others = append(others, destinations[0].host)
+		if destinations[0].Host != "" {
+			others = append(others, destinations[0].Host)
 		}
 		pods, destinations = pods[1:], destinations[1:]
 	}
 	pods, destinations = takeOwnDestinations(pods, destinations, owner, own)
 	for i, dest := range destinations {
-		dest.pod = pods[i]
-		owner[dest.pod.UID].destinations = append(owner[dest.pod.UID].destinations, dest)
+		dest.Pod = pods[i]
+		owner[dest.Pod.UID].Destinations = append(owner[dest.Pod.UID].Destinations, dest)
 	}
 	return others
 }
 
 // takeOwnDestinations gives pods the places that were made for their moves, and returns who and what is left.
-func takeOwnDestinations(pods []*cluster.Pod, destinations []destination, owner,
-	own map[string]*activeMove) ([]*cluster.Pod, []destination) {
-	wait := make(map[*activeMove][]*cluster.Pod) // the pods of moves that have places of their own
+func takeOwnDestinations(pods []*cluster.Pod, destinations []Place, owner,
+	own map[string]*Move) ([]*cluster.Pod, []Place) {
+	wait := make(map[*Move][]*cluster.Pod) // the pods of moves that have places of their own
 	for _, dest := range destinations {
-		if m := own[dest.host]; m != nil {
+		if m := own[dest.Host]; m != nil {
 			wait[m] = nil
 		}
 	}
@@ -116,14 +116,14 @@ func takeOwnDestinations(pods []*cluster.Pod, destinations []destination, owner,
 		}
 	}
 	seated := make(map[string]bool)
-	destinations = slices.DeleteFunc(destinations, func(dest destination) bool {
-		m := own[dest.host]
+	destinations = slices.DeleteFunc(destinations, func(dest Place) bool {
+		m := own[dest.Host]
 		if len(wait[m]) == 0 {
 			return false
 		}
-		dest.pod, wait[m] = wait[m][0], wait[m][1:]
-		seated[dest.pod.UID] = true
-		m.destinations = append(m.destinations, dest)
+		dest.Pod, wait[m] = wait[m][0], wait[m][1:]
+		seated[dest.Pod.UID] = true
+		m.Destinations = append(m.Destinations, dest)
 		return true
 	})
 	return slices.DeleteFunc(pods, func(p *cluster.Pod) bool { return seated[p.UID] }), destinations

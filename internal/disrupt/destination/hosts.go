@@ -1,4 +1,4 @@
-package execute
+package destination
 
 import (
 	"slices"
@@ -10,17 +10,17 @@ import (
 )
 
 // longestWaitFor is how long at most a replacement is waited for.
-func (vf *verifier) longestWaitFor(c *cluster.Claim) time.Duration {
-	for _, m := range vf.moves {
-		if m.id == c.Replaces && c.Is(cluster.Launched) && vf.s.IsReplacement(c) {
-			return m.longestWait(vf.set)
+func (vf *Verifier) longestWaitFor(c *cluster.Claim) time.Duration {
+	for _, m := range vf.Moves {
+		if m.ID == c.Replaces && c.Is(cluster.Launched) && vf.s.IsReplacement(c) {
+			return m.LongestWait(vf.set)
 		}
 	}
 	return vf.set.ReplacementWait()
 }
 
-// leavingAnyway are the hosts that go in any case.
-func (vf *verifier) leavingAnyway() []string {
+// LeavingAnyway are the hosts that go in any case.
+func (vf *Verifier) LeavingAnyway() []string {
 	var out []string
 	for _, c := range vf.s.Claims {
 		if !c.Deleting.IsZero() {
@@ -28,7 +28,7 @@ func (vf *verifier) leavingAnyway() []string {
 		}
 	}
 	for _, n := range vf.s.Nodes {
-		if !n.Deleting.IsZero() || vf.removedNodes[n.Name] {
+		if !n.Deleting.IsZero() || vf.RemovedNodes[n.Name] {
 			out = append(out, n.Name)
 		}
 	}
@@ -36,7 +36,7 @@ func (vf *verifier) leavingAnyway() []string {
 }
 
 // lateReplacements are the replacements that have not come up for so long that nobody waits for them any more.
-func (vf *verifier) lateReplacements() []string {
+func (vf *Verifier) lateReplacements() []string {
 	var out []string
 	for _, c := range vf.s.Claims {
 		if c.Replaces != "" && !c.Is(cluster.Initialized) && !vf.s.Now.Before(c.Created.Add(vf.longestWaitFor(c))) {
@@ -49,10 +49,10 @@ func (vf *verifier) lateReplacements() []string {
 // unquietNodes are the nodes that are still being filled, or have been left alone for less than their own
 // consolidateAfter: to save money no pods are moved there. What was made for a move is not asked until that is over;
 // and neither is who has come or gone since the first of the moves began, for that may be their own doing.
-func (vf *verifier) unquietNodes(moves []*activeMove) []string {
+func (vf *Verifier) unquietNodes(moves []*Move) []string {
 	var since time.Time
 	for _, m := range moves {
-		since = cluster.Earlier(since, m.fencedAt)
+		since = cluster.Earlier(since, m.FencedAt)
 	}
 	var out []string
 	for _, c := range vf.s.Claims {
@@ -69,7 +69,7 @@ func (vf *verifier) unquietNodes(moves []*activeMove) []string {
 }
 
 // nodesWithoutClaim are the nodes of ours that no claim has found, or that have lost theirs: most of these go.
-func (vf *verifier) nodesWithoutClaim() []string {
+func (vf *Verifier) nodesWithoutClaim() []string {
 	var out []string
 	for _, n := range vf.s.Nodes {
 		if n.Ours && vf.s.ClaimOf(n.Name) == nil && vf.s.Claim(n.Name) == nil {
@@ -80,10 +80,10 @@ func (vf *verifier) nodesWithoutClaim() []string {
 }
 
 // replacementHosts are the hosts that were made for some moves.
-func (vf *verifier) replacementHosts(moves []*activeMove) []string {
+func (vf *Verifier) replacementHosts(moves []*Move) []string {
 	ids := make(map[string]bool, len(moves))
 	for _, m := range moves {
-		ids[m.id] = true
+		ids[m.ID] = true
 	}
 	var out []string
 	for _, c := range vf.s.Claims {
@@ -96,8 +96,8 @@ func (vf *verifier) replacementHosts(moves []*activeMove) []string {
 
 // driftedHosts are the nodes that have drifted: pods that were moved there would have to move again. Only an empty one
 // with seats for pods that leave interrupted nodes is theirs: they would get there in any case when they are evicted.
-func (vf *verifier) driftedHosts(leaving map[string]bool) []string {
-	hasSeat := func(seat cluster.Seat) bool { return vf.interruptionsOnly && leaving[seat.Class] }
+func (vf *Verifier) driftedHosts(leaving map[string]bool) []string {
+	hasSeat := func(seat cluster.Seat) bool { return vf.InterruptionsOnly && leaving[seat.Class] }
 	var out []string
 	for _, c := range vf.s.Claims {
 		n := vf.s.NodeOf(c.Name)
@@ -109,27 +109,27 @@ func (vf *verifier) driftedHosts(leaving map[string]bool) []string {
 	return out
 }
 
-// distanceOf says how far a host is.
-func (vf *verifier) distanceOf(host string) distance {
+// DistanceOf says how far a host is.
+func (vf *Verifier) DistanceOf(host string) Distance {
 	n := vf.s.Node(host)
 	if n == nil || !n.Deleting.IsZero() || disrupt.HasFence(n) {
-		return atComingNode
+		return AtComingNode
 	}
 	c := vf.s.ClaimOf(host)
 	if c == nil {
 		c = vf.s.Claim(host) // a node may have joined under its claim's name before it is known to be the claim's
 	}
 	if c == nil && n.Ours {
-		return atComingNode // either its claim will find it, or its machine has lost its claim and goes
+		return AtComingNode // either its claim will find it, or its machine has lost its claim and goes
 	}
-	if c != nil && !c.Is(cluster.Initialized) || vf.interruptionsOnly && vf.isKeptForOthers(n) || vf.chosen[host] {
-		return atComingNode
+	if c != nil && !c.Is(cluster.Initialized) || vf.InterruptionsOnly && vf.isKeptForOthers(n) || vf.Chosen[host] {
+		return AtComingNode
 	}
-	return atReadyNode
+	return AtReadyNode
 }
 
 // isKeptForOthers reports whether a node is kept for a move that is not looked at here: it is closed until that move
 // lets it go.
-func (vf *verifier) isKeptForOthers(n *cluster.Node) bool {
-	return n.KeptFor != "" && !slices.ContainsFunc(vf.moves, func(m *activeMove) bool { return m.id == n.KeptFor })
+func (vf *Verifier) isKeptForOthers(n *cluster.Node) bool {
+	return n.KeptFor != "" && !slices.ContainsFunc(vf.Moves, func(m *Move) bool { return m.ID == n.KeptFor })
 }
