@@ -90,17 +90,18 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 			gone = append(gone, r.departureNodes[name]...)
 		}
 	}
-	closed := make(map[string]bool)
+	var closed []string
 	for _, n := range r.s.Nodes {
-		closed[n.Name] = r.fenced[n.Name] || r.DistanceOf(n.Name) != AtReadyNode
+		if r.fenced[n.Name] || r.DistanceOf(n.Name) != AtReadyNode {
+			closed = append(closed, n.Name)
+		}
 	}
 	for _, claim := range r.s.Claims {
 		if r.s.NodeOf(claim.Name) == nil {
-			closed[claim.Name] = true
+			closed = append(closed, claim.Name)
 		}
 	}
-	answer := schedule.Place(r.OverlayWithout(gone, r.others.PlacedOn, r.others.Handled).WithAvoided(closed),
-		r.set.Schedule)
+	answer := r.Place(gone, closed, nil, r.others)
 	missing := make(map[string]bool)
 	note := func(p *cluster.Pod) {
 		if name := r.departureOf[p.Node]; name != "" && !r.staying[name] {

@@ -98,13 +98,13 @@ func (vf *Verifier) PlaceMoves(moves, others []*Move, o *Others, before,
 	} else {
 		avoid = vf.driftedHosts(leaving)
 	}
-	overlay := vf.OverlayWithout(gone, o.PlacedOn, cared)
-	memo.query = vf.QueryFor(moves, gone, append(avoid, closed...), &Others{PlacedOn: o.PlacedOn,
-		Handled: cared})
+	vf.countPodsBetweenNodes()
+	known := &Others{PlacedOn: o.PlacedOn, Handled: cared}
+	memo.query = vf.QueryFor(moves, gone, append(avoid, closed...), known)
 	if memo.query.SameAnswer(&before.query) {
 		memo.Placement = before.Placement
 	} else {
-		memo.Placement = vf.PlacePods(overlay, closed, avoid)
+		memo.Placement = vf.Place(gone, closed, avoid, known)
 	}
 	for _, host := range vf.AssignDestinations(moves, &memo.Placement) {
 		vf.OtherPodsHosts[host] = true
@@ -112,11 +112,10 @@ func (vf *Verifier) PlaceMoves(moves, others []*Move, o *Others, before,
 	return &memo.Placement
 }
 
-// OverlayWithout is the cluster without the hosts that are gone, and with all that is known to need a place.
-func (vf *Verifier) OverlayWithout(gone []string, on map[string][]*cluster.Pod,
-	cared map[string]bool) *cluster.Overlay {
+// Without is the cluster without the hosts that are gone, and with all that is known to need a place.
+func (vf *Verifier) Without(gone []string, o *Others) *cluster.Overlay {
 	vf.countPodsBetweenNodes()
-	return vf.s.Without(gone...).WithPlaced(on, cared).WithExpected(vf.podsBetweenNodes)
+	return vf.s.Without(gone...).WithPlaced(o.PlacedOn, o.Handled).WithExpected(vf.podsBetweenNodes)
 }
 
 // countPodsBetweenNodes finds the pods that are between two nodes.
@@ -126,15 +125,16 @@ func (vf *Verifier) countPodsBetweenNodes() {
 	}
 }
 
-// PlacePods places pods. They don't go to hosts that are shut; and they are kept off the nodes to avoid if all find a
-// place without those.
-func (vf *Verifier) PlacePods(o *cluster.Overlay, closed, avoid []string) schedule.Placement {
+// Place places pods in the cluster without the hosts that are gone. They don't go to hosts that are closed; and they are
+// kept off the nodes to avoid if all find a place without those.
+func (vf *Verifier) Place(gone, closed, avoid []string, o *Others) schedule.Placement {
+	overlay := vf.Without(gone, o)
 	if len(avoid) > 0 {
-		if p := schedule.Place(o.WithAvoided(SetOf(closed, avoid)), vf.set.Schedule); len(p.Unplaced) == 0 {
+		if p := schedule.Place(overlay.WithAvoided(SetOf(closed, avoid)), vf.set.Schedule); len(p.Unplaced) == 0 {
 			return p
 		}
 	}
-	return schedule.Place(o.WithAvoided(SetOf(closed)), vf.set.Schedule)
+	return schedule.Place(overlay.WithAvoided(SetOf(closed)), vf.set.Schedule)
 }
 
 // SetOf is the set of all names in some lists.

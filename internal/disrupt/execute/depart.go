@@ -117,7 +117,7 @@ func (dp *departer) movesLackingPlaces(going, staying []*destination.Move) []*de
 	gone := slices.DeleteFunc(append(dp.LeavingAnyway(), destination.HostsOf(going)...), func(name string) bool {
 		return blocked[name]
 	})
-	answer := dp.PlacePods(dp.OverlayWithout(gone, others.PlacedOn, others.Handled), closed, nil)
+	answer := dp.Place(gone, closed, nil, others)
 	kept := make([][]destination.Place, len(going))
 	for i, m := range going {
 		kept[i] = m.Destinations

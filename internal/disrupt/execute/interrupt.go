@@ -183,47 +183,63 @@ func (ir *interruptions) mayGoNow(m *destination.Move) bool {
 // that is up.
 func (ir *interruptions) proceedInterrupted(counting bool) {
 	made := make(map[int]int)
-	missing := make(map[*cluster.Pool][]*destination.Move)
-	var pools []*cluster.Pool
+	var missing missingNodes
 	for _, m := range ir.Moves {
-		c, replaced := &m.Nodes[0], ir.staticReplacement(m)
-		farthest := ir.farthestOf(m, replaced)
-		if m.PlacesOnly {
-			ir.requestBins(m, ir.requiredPlacement.Bins, made)
-			continue
+		c := &m.Nodes[0]
+		step := ir.nextStep(m, counting)
+		if step > opens && m.HasNotBegun() && !m.PlacesOnly &&
+			!ir.s.InFlight[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
+			ir.fence(m)
 		}
-		if ir.isStranded(m, farthest) && !counting {
+		switch step {
+		case opens:
 			m.GiveUp(disrupt.PodsStranded, true)
 			ir.reopenNodes(m)
-			continue
-		}
-		if m.HasNotBegun() {
-			if (farthest == destination.Nowhere || counting || ir.s.IsLeftAlone(c.Claim)) &&
-				!c.Claim.Interruption.IsUrgent() {
-				continue // it may stay, and some pod would have to wait, or might
-			}
-			if !ir.s.InFlight[command.Unfence{Node: c.Node.Name}.Key()] { // one fence after the other
-				ir.fence(m)
-			}
-		}
-		switch {
-		case ir.s.IsLeftAlone(c.Claim):
-			// some of its pods may have no place that anybody could find: it goes when its time is up
-		case farthest == destination.AtReadyNode && !m.HasNotBegun() && !m.Waiting && !counting &&
-			!ir.lacksReplacement(m):
-			ir.deleteInterrupted(c.Claim, c.Node, m.ID, ir.describeDestinations(m))
-		case m.IsStatic && !m.HasNotBegun() && replaced == nil:
-			if missing[c.Pool] == nil {
-				pools = append(pools, c.Pool)
-			}
-			missing[c.Pool] = append(missing[c.Pool], m)
-		case !m.IsStatic && farthest >= destination.AtNewNode:
+		case asksForNodes:
 			ir.requestBins(m, ir.requiredPlacement.Bins, made)
+		case asksForItsNode:
+			missing.add(m)
+		case goes:
+			ir.deleteInterrupted(c.Claim, c.Node, m.ID, ir.describeDestinations(m))
 		}
 	}
-	for _, p := range pools {
-		ir.requestStatic(p, missing[p])
+	ir.requestStatic(&missing)
+}
+
+// interruptionStep is what is done next about an interrupted node.
+type interruptionStep int
+
+const (
+	stays          interruptionStep = iota // it need not go, and some pod would have to wait, or might
+	opens                                  // it need not go, and some pod has no place any more
+	isFenced                               // and nothing else
+	asksForNodes                           // new nodes for its pods
+	asksForItsNode                         // the one in its place, of a static pool
+	goes
+)
+
+// nextStep says what is done next about an interrupted node.
+func (ir *interruptions) nextStep(m *destination.Move, counting bool) interruptionStep {
+	replaced := ir.staticReplacement(m)
+	claim, farthest := m.Nodes[0].Claim, ir.farthestOf(m, replaced)
+	leftAlone := ir.s.IsLeftAlone(claim)
+	switch {
+	case m.PlacesOnly:
+		return asksForNodes
+	case ir.isStranded(m, farthest) && !counting:
+		return opens
+	case m.HasNotBegun() && !claim.Interruption.IsUrgent() && (farthest == destination.Nowhere || counting || leftAlone):
+		return stays
+	case leftAlone: // some of its pods may have no place that anybody could find: it goes when its time is up
+		return isFenced
+	case farthest == destination.AtReadyNode && !m.HasNotBegun() && !m.Waiting && !counting && !ir.lacksReplacement(m):
+		return goes
+	case m.IsStatic && !m.HasNotBegun() && replaced == nil:
+		return asksForItsNode
+	case !m.IsStatic && farthest >= destination.AtNewNode:
+		return asksForNodes
 	}
+	return isFenced
 }
 
 // isStranded reports whether a move has begun that need not be, and some pod has no place any more: what was to take

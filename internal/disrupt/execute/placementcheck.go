@@ -129,7 +129,7 @@ func (p *placementCheck) look() {
 	p.hosts = make(map[string]*cluster.Host)
 	x := p.bg
 	gone := append(x.LeavingAnyway(), destination.HostsOf(x.Ongoing())...)
-	list := x.OverlayWithout(gone, p.others.PlacedOn, p.others.Handled).Hosts()
+	list := x.Without(gone, p.others).Hosts()
 	for i := range list {
 		h := &list[i]
 		c := x.s.Claim(h.Claim)

@@ -41,8 +41,7 @@ func (rq *requiredQueue) freeStaticNodes(p *cluster.Pool) int {
 // proceedStatic is about the moves of static pools: each node gets one in its place and goes when that is up, whatever
 // runs there: more room than that such a pool does not give. What it has is kept for the pods of the node that goes.
 func (rm *requiredMoves) proceedStatic() {
-	missing := make(map[*cluster.Pool][]*destination.Move)
-	var pools []*cluster.Pool
+	var missing missingNodes
 	for _, m := range rm.Moves {
 		if m.GiveUpReason != "" || !m.IsStatic {
 			continue
@@ -56,11 +55,8 @@ func (rm *requiredMoves) proceedStatic() {
 		case rm.isHeldUp(m):
 			rm.mayWait(m)
 		case c == nil:
-			if p := m.Nodes[0].Pool; rm.mayWait(m) {
-				if missing[p] == nil {
-					pools = append(pools, p)
-				}
-				missing[p] = append(missing[p], m)
+			if rm.mayWait(m) {
+				missing.add(m)
 			}
 		case c.Is(cluster.Initialized):
 			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteMessage(m)})
@@ -68,22 +64,40 @@ func (rm *requiredMoves) proceedStatic() {
 			rm.mayWait(m)
 		}
 	}
-	for _, p := range pools {
-		rm.requestStatic(p, missing[p])
+	rm.requestStatic(&missing)
+}
+
+// missingNodes are moves of static pools for which a node is to be made, by pool, in the order of the first of each.
+type missingNodes struct {
+	pools []*cluster.Pool
+	moves map[*cluster.Pool][]*destination.Move
+}
+
+func (mn *missingNodes) add(m *destination.Move) {
+	p := m.Nodes[0].Pool
+	if mn.moves == nil {
+		mn.moves = make(map[*cluster.Pool][]*destination.Move)
 	}
+	if mn.moves[p] == nil {
+		mn.pools = append(mn.pools, p)
+	}
+	mn.moves[p] = append(mn.moves[p], m)
 }
 
 // requestStatic asks for a node in place of each that goes.
-func (rm *requiredMoves) requestStatic(p *cluster.Pool, moves []*destination.Move) {
-	if len(p.Problems) > 0 || !p.NodeClass.Ready || p.Catalog == nil || p.InBackoff {
-		return
-	}
-	bins, _ := schedule.EmptyBins(rm.s, p, rm.set.Schedule, len(moves))
-	slots := static.SlotsOf(rm.s, p).NewSlots(len(bins))
-	for i := range bins {
-		bins[i].Seats = rm.seatsFor(moves[i])
-		rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Name: slots[i].Name,
-			Slot: slots[i].Slot, Replaces: moves[i].ID, Reason: moves[i].Reason})
+func (rm *requiredMoves) requestStatic(missing *missingNodes) {
+	for _, p := range missing.pools {
+		if len(p.Problems) > 0 || !p.NodeClass.Ready || p.Catalog == nil || p.InBackoff {
+			continue
+		}
+		moves := missing.moves[p]
+		bins, _ := schedule.EmptyBins(rm.s, p, rm.set.Schedule, len(moves))
+		slots := static.SlotsOf(rm.s, p).NewSlots(len(bins))
+		for i := range bins {
+			bins[i].Seats = rm.seatsFor(moves[i])
+			rm.Replacements = append(rm.Replacements, disrupt.ReplacementRequest{Bin: bins[i], Name: slots[i].Name,
+				Slot: slots[i].Slot, Replaces: moves[i].ID, Reason: moves[i].Reason})
+		}
 	}
 }
 
