@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -8,18 +9,39 @@ import (
 
 // targets are the packages that mutants are planted in: those whose faults end machines, evict pods or spend money.
 func targets() []*target {
-	return []*target{
+	out := []*target{
 		{name: "lifecycle", path: "internal/lifecycle"},
 		{name: "actuate", path: "internal/actuate"},
 		{name: "plan", path: "internal/plan"},
 		{name: "nominate", path: "internal/nominate"},
-		{name: "disrupt", path: "internal/disrupt"},
 		{name: "aws", path: "cloudprovider/aws", files: []string{"create.go", "end.go", "instances.go"}},
 		{name: "launch", path: "cloudprovider/aws/launch", files: []string{"fleetlaunch.go", "lostanswer.go",
 			"prepare.go"}},
 		{name: "ownership", path: "cloudprovider/aws/ownership", files: []string{"instances.go", "register.go",
 			"resolve.go", "underway.go"}},
 	}
+	for _, part := range disruptParts() {
+		out = append(out, &target{name: path.Base(part), path: part})
+	}
+	return out
+}
+
+// disruptParts are the packages that take nodes away.
+func disruptParts() []string {
+	out := []string{"internal/disrupt"}
+	for _, part := range []string{"destination", "drift", "empty", "execute", "repair", "saving", "search", "static"} {
+		out = append(out, "internal/disrupt/"+part)
+	}
+	return out
+}
+
+// deciders are the names of the targets that the tests of whole plans try.
+func deciders() []string {
+	out := []string{"lifecycle", "plan", "nominate"}
+	for _, part := range disruptParts() {
+		out = append(out, path.Base(part))
+	}
+	return out
 }
 
 // suite is a way to run tests.
@@ -108,27 +130,29 @@ const (
 // the same.
 func suites() []*suite {
 	rapid := []string{"-rapid.seed=1", "-rapid.nofailfile", "-rapid.checks=40"}
-	return []*suite{
+	out := []*suite{
 		{name: "lifecycle", path: "internal/lifecycle", of: []string{"lifecycle"}},
 		{name: "actuate", path: "internal/actuate", each: true, of: []string{"actuate"}},
-		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: []string{"lifecycle", "plan",
-			"nominate",
-			"disrupt"}},
+		{name: "stories", path: "internal/plan", each: true, parent: "TestStories", of: deciders()},
 		{name: "launch", path: "cloudprovider/aws/launch", each: true, of: []string{"launch", "ownership"}},
 		{name: "ownership", path: "cloudprovider/aws/ownership", each: true, of: []string{"ownership"}},
 		{name: "aws", path: "cloudprovider/aws", each: true, of: []string{"aws", "launch", "ownership"},
 			args: []string{"-test.short"}},
-		{name: "disrupt", path: "internal/disrupt", each: true, args: append([]string{"-test.short", "-test.skip=^(" +
-			rests + ")$"}, rapid...), of: []string{"disrupt"}},
 		{name: "plan", path: "internal/plan", each: true,
-			args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...),
-			of:   []string{"lifecycle", "plan", "nominate", "disrupt"}},
+			args: append([]string{"-test.short", "-test.skip=^(TestStories|" + storms + ")$"}, rapid...), of: deciders()},
 		{name: "storms", path: "internal/plan", slow: true, each: true,
 			args: append([]string{"-test.short", "-test.skip=^TestStories$"}, rapid...), match: "^(" + storms + ")$",
-			of: []string{"lifecycle", "plan", "nominate", "disrupt"}},
-		{name: "rests", path: "internal/disrupt", slow: true, each: true, args: append([]string{"-test.short"},
-			rapid...), match: "^(" + rests + ")$", of: []string{"disrupt"}},
+			of: deciders()},
 		{name: "sim", path: "internal/sim", slow: true, args: []string{"-test.run=TestManySeeds", "-seeds=100",
-			"-from=1"}, of: []string{"lifecycle", "actuate", "plan", "disrupt"}},
+			"-from=1"}, of: append(deciders(), "actuate")},
 	}
+	for _, part := range disruptParts() {
+		args := append([]string{"-test.short"}, rapid...)
+		out = append(out,
+			&suite{name: path.Base(part), path: part, each: true, of: deciders(),
+				args: append(slices.Clone(args), "-test.skip=^("+rests+")$")},
+			&suite{name: path.Base(part) + "-rests", path: part, slow: true, each: true, of: deciders(), args: args,
+				match: "^(" + rests + ")$"})
+	}
+	return out
 }

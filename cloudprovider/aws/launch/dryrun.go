@@ -108,7 +108,8 @@ func (s *launchSpec) applyTerms(in *ec2.RunInstancesInput, d *ec2types.RequestLa
 	case s.Block:
 		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeCapacityBlock}
 	case s.Interruptible:
-		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
+		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{
+			MarketType: ec2types.MarketTypeInterruptibleCapacityReservation}
 	case s.CapacityType == v1.CapacityTypeSpot:
 		in.InstanceMarketOptions = &ec2types.InstanceMarketOptionsRequest{MarketType: ec2types.MarketTypeSpot}
 	}

@@ -125,8 +125,8 @@ func (vf *Verifier) countPodsBetweenNodes() {
 	}
 }
 
-// Place places pods in the cluster without the hosts that are gone. They don't go to hosts that are closed; and they are
-// kept off the nodes to avoid if all find a place without those.
+// Place places pods in the cluster without the hosts that are gone. They don't go to hosts that are closed; and they
+// are kept off the nodes to avoid if all find a place without those.
 func (vf *Verifier) Place(gone, closed, avoid []string, o *Others) schedule.Placement {
 	overlay := vf.Without(gone, o)
 	if len(avoid) > 0 {

@@ -99,7 +99,8 @@ func newExecutor(s *cluster.Snapshot, set disrupt.Settings, o Input) *executor {
 }
 
 func newFrame(s *cluster.Snapshot, set disrupt.Settings, o Input) *frame {
-	x := &frame{s: s, set: set, Verifier: destination.NewVerifier(s, set), Result: &disrupt.Result{}, input: o, lastMemo: o.LastMemo,
+	x := &frame{s: s, set: set, Verifier: destination.NewVerifier(s, set), Result: &disrupt.Result{}, input: o,
+		lastMemo:    o.LastMemo,
 		eligibility: disrupt.NewEligibility(s, set), health: disrupt.NewNodeHealth(s, o.Repair), budgets: o.Budgets,
 		neededHosts: make(map[string]bool)}
 	if x.lastMemo == nil {

@@ -228,7 +228,8 @@ func (ir *interruptions) nextStep(m *destination.Move, counting bool) interrupti
 		return asksForNodes
 	case ir.isStranded(m, farthest) && !counting:
 		return opens
-	case m.HasNotBegun() && !claim.Interruption.IsUrgent() && (farthest == destination.Nowhere || counting || leftAlone):
+	case m.HasNotBegun() && !claim.Interruption.IsUrgent() && (farthest == destination.Nowhere || counting ||
+		leftAlone):
 		return stays
 	case leftAlone: // some of its pods may have no place that anybody could find: it goes when its time is up
 		return isFenced

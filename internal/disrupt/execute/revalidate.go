@@ -134,7 +134,8 @@ func (rv *revalidator) fitBudgets() {
 		excluded := make(map[int]disrupt.BlockReason)
 		for i := range slices.Backward(m.Nodes) {
 			c := &m.Nodes[i]
-			if p := (disrupt.BudgetKey{Pool: c.Pool, Reason: m.Reason}); fenced[p] > rv.budgets.Allowed(c.Pool.Name, m.Reason) {
+			if p := (disrupt.BudgetKey{Pool: c.Pool, Reason: m.Reason}); fenced[p] > rv.budgets.Allowed(c.Pool.Name,
+				m.Reason) {
 				fenced[p]--
 				excluded[i] = disrupt.BudgetBlocks
 				rv.returnBudget(c)
