@@ -12,7 +12,7 @@ import (
 // podsNow lists the pods. One that we are binding counts as bound, before the watch has shown it: its room must not be
 // given to another. The lock is held.
 func (b *Book) podsNow() []*cluster.Pod {
-	all := b.pods.all()
+	all := b.pods.All()
 	own := false
 	for c := range b.commands.Each {
 		bind, ok := c.(command.Bind)
@@ -43,7 +43,7 @@ func (b *Book) bindChange(c command.Command) change.Kind {
 	if !ok {
 		return change.None
 	}
-	if p, found := b.pods.get(bind.UID); !found || p.Node != "" {
+	if p, found := b.pods.Get(bind.UID); !found || p.Node != "" {
 		return change.None
 	}
 	return change.Demand | change.Room

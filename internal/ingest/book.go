@@ -27,6 +27,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/inflight"
 	"github.com/tenon-sh/tenon/internal/ingest/machines"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
+	"github.com/tenon-sh/tenon/internal/ingest/ordered"
+	"github.com/tenon-sh/tenon/internal/ingest/pods"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
 	"github.com/tenon-sh/tenon/internal/ingest/quarantine"
@@ -75,12 +77,11 @@ type wakes struct{ catalogWake, inventoryWake, driftWake chan struct{} }
 
 // podState is what is known of pods.
 type podState struct {
-	pods               *orderedMap[*cluster.Pod] // by UID
-	protectionEnds     protectionEnds
-	protectionEndsKept int                           // how many were left when they were last looked through
-	nominees           map[string]map[string]nominee // by node and pod UID
-	podEvents          map[string]time.Time          // by node
-	lastBound          time.Time                     // when a pod that we knew was bound last
+	pods        *ordered.Map[*cluster.Pod] // by UID
+	protections pods.Protections
+	nominees    pods.Nominees
+	podEvents   map[string]time.Time // by node
+	lastBound   time.Time            // when a pod that we knew was bound last
 }
 
 // volumeState is what is known of volumes.
@@ -95,8 +96,8 @@ type volumeState struct {
 type references struct {
 	pdbs       map[string]*cluster.PDB // by namespace/name
 	pdbList    []*cluster.PDB
-	owners     *sharedMap[cluster.Owner]
-	namespaces *sharedMap[cluster.Labels]
+	owners     *ordered.Shared[cluster.Owner]
+	namespaces *ordered.Shared[cluster.Labels]
 }
 
 // machineState is what is known of nodes and claims.
@@ -156,12 +157,12 @@ func New(now func() time.Time, labels validate.Labels, kinds []cluster.ClassRef)
 		revisions: revisions{changed: make(chan struct{}, 1)},
 		wakes: wakes{catalogWake: make(chan struct{}, 1), inventoryWake: make(chan struct{}, 1),
 			driftWake: make(chan struct{}, 1)},
-		podState: podState{pods: newOrderedMap[*cluster.Pod](), nominees: make(map[string]map[string]nominee),
+		podState: podState{pods: ordered.NewMap[*cluster.Pod](), nominees: make(pods.Nominees),
 			podEvents: make(map[string]time.Time)},
 		volumeState: volumeState{storage: volumes.NewStorage(), mounts: volumes.NewMounts(),
 			attachments: volumes.NewAttachments(), attachLimits: volumes.NewAttachLimits()},
-		references: references{pdbs: make(map[string]*cluster.PDB), owners: newSharedMap[cluster.Owner](),
-			namespaces: newSharedMap[cluster.Labels]()},
+		references: references{pdbs: make(map[string]*cluster.PDB), owners: ordered.NewShared[cluster.Owner](),
+			namespaces: ordered.NewShared[cluster.Labels]()},
 		machineState: machineState{nodes: make(map[string]*machines.NodeEntry),
 			claims: make(map[string]*machines.ClaimEntry),
 			nodeBy: make(map[string]string), claimBy: make(map[string]string),
@@ -214,8 +215,8 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 		DisruptionRev: b.revs.disruption, Names: b.specs.Dims.Names.Clone(), PlannedAt: b.lastPlanned,
 		LastBound:         b.lastBound,
 		SchedulerActivity: b.schedulerActivity,
-		Pods:              b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.share(),
-		Namespaces: b.namespaces.share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(),
+		Pods:              b.podsNow(), Daemons: b.daemonsNow(), Owners: b.owners.Share(),
+		Namespaces: b.namespaces.Share(), PDBs: b.pdbsNow(), Attached: b.attachedNow(),
 		Inventory:  b.others.Without(b.inventory.Now()),
 		OtherPools: b.others.Pools(), Notes: valuesByKey(b.notes),
 		InFlight: b.commands.Keys(), Retry: b.commands.Retries(),
@@ -232,7 +233,7 @@ func (b *Book) Snapshot() *cluster.Snapshot {
 	}
 	s.Claims = b.claimsNow(s.Pools)
 	s.Seal()
-	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.get, Class: b.specs.KnownClass,
+	s.WorkloadTries = b.tries.Review(s, tries.Known{Pod: b.pods.Get, Class: b.specs.KnownClass,
 		AddAuthor: b.addCauseAuthor})
 	s.RemovedEarly = b.tries.RemovedEarly(now)
 	return s

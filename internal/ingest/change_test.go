@@ -3,8 +3,6 @@ package ingest
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -301,34 +299,6 @@ func TestNamespacesAndOwnersOfASnapshotStay(t *testing.T) {
 	}
 	if s := b.Snapshot(); len(s.Namespaces["ns"]) != 0 || len(s.Owners) != 0 || len(s.Pods) != 0 {
 		t.Errorf("the next one has not: %v %v %v", s.Namespaces, s.Owners, s.Pods)
-	}
-}
-
-func TestRosterKeepsOrder(t *testing.T) {
-	r := newOrderedMap[int]()
-	twin := map[string]int{}
-	for i := range 5000 {
-		key := fmt.Sprint(i * 7919 % 613)
-		if i%3 == 2 {
-			r.remove(key)
-			delete(twin, key)
-		} else {
-			r.set(key, i)
-			twin[key] = i
-		}
-		if i%37 > 0 {
-			continue
-		}
-		keys := slices.Sorted(maps.Keys(twin))
-		list := r.all()
-		if len(list) != len(keys) || r.len() != len(keys) {
-			t.Fatalf("after %d: %d things, want %d", i, len(list), len(keys))
-		}
-		for j, key := range keys {
-			if list[j] != twin[key] {
-				t.Fatalf("after %d: place %d holds %d, want %d", i, j, list[j], twin[key])
-			}
-		}
 	}
 }
 

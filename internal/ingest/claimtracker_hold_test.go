@@ -114,7 +114,7 @@ func TestTheCountGoesOnFromRunToRun(t *testing.T) {
 	for run, name := range []string{"n1", "n2", "n3"} {
 		l.waits("p1", "rs")
 		s := l.b.Snapshot()
-		p, _ := l.b.pods.get("p1")
+		p, _ := l.b.pods.Get("p1")
 		if b, _ := s.TriesHolding(p); run > 0 && (b == nil || !b.MayTry(s.Now) || b.FailedTries != run) {
 			t.Fatalf("run %d: one node may be tried, want a hold after %d tries: %+v", run, run, b)
 		}

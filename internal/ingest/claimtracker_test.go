@@ -61,7 +61,7 @@ func (l *lab) runs(uid, owner, node string, phase corev1.PodPhase) {
 
 // key is the class of a pod.
 func (l *lab) key(uid string) string {
-	p, _ := l.b.pods.get(uid)
+	p, _ := l.b.pods.Get(uid)
 	return p.Class.Key
 }
 

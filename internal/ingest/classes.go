@@ -53,7 +53,7 @@ func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
 		return
 	}
 	b.daemons.Reclass(changed)
-	for _, old := range b.pods.all() {
+	for _, old := range b.pods.All() {
 		c := changed[old.Class]
 		if c == nil {
 			continue
@@ -62,7 +62,7 @@ func (b *Book) remakeClasses(which func(*podspec.Spec) bool) {
 		if p.Class = c; b.mounts.Of(p.UID) != nil {
 			b.applyVolumes(&p, b.mounts.Of(p.UID))
 		}
-		b.pods.set(p.UID, &p)
+		b.pods.Set(p.UID, &p)
 	}
 	b.noteAndWake(change.Demand | change.Room)
 }
@@ -95,7 +95,7 @@ func (b *Book) readTypeLimits() {
 // dimensionsInUse are those that a pod, a daemon, a claim or a pool's limit counts by. The lock is held.
 func (b *Book) dimensionsInUse() [resource.Size]bool {
 	used := b.dimensionsFixed()
-	for _, p := range b.pods.all() {
+	for _, p := range b.pods.All() {
 		markUsed(&used, &p.Class.Requests)
 	}
 	for d := range b.daemons.Each {

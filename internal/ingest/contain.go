@@ -56,7 +56,7 @@ func (b *Book) setPodSafely(pod *corev1.Pod) {
 func (b *Book) setUnreadable(pod *corev1.Pod, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, known := b.pods.get(string(pod.UID))
+	old, known := b.pods.Get(string(pod.UID))
 	p := &cluster.Pod{UID: string(pod.UID), Namespace: pod.Namespace, Name: pod.Name,
 		Created: pod.CreationTimestamp.Time, FirstSeen: b.now(), Grace: 30 * time.Second}
 	if known {
@@ -80,6 +80,6 @@ func (b *Book) setUnreadable(pod *corev1.Pod, why string) {
 	if p.Unschedulable && p.UnschedulableSince.IsZero() {
 		p.UnschedulableSince = b.now()
 	}
-	b.pods.set(p.UID, p)
+	b.pods.Set(p.UID, p)
 	b.noteAndWake(change.Demand | change.Room)
 }

@@ -98,16 +98,13 @@ func TestEndOfProtectionMovesSupply(t *testing.T) {
 			t.Errorf("at %s: %q moved, want %q", clock.at.Format("15:04"), got, c.want)
 		}
 	}
-	if len(b.protectionEnds) != 0 {
-		t.Errorf("%d endings are kept", len(b.protectionEnds))
-	}
 	if got := moved(b, func() { b.SetPod(guardedPod("a", "10m")) }); got != "" {
 		t.Errorf("the same pod again: %q moved", got)
 	}
 	waits := guardedPod("c", "10m")
 	waits.Status.StartTime = nil
 	b.SetPod(waits)
-	if p, _ := b.pods.get("c"); !p.DoNotDisrupt || !p.DoNotDisruptUntil.IsZero() {
+	if p, _ := b.pods.Get("c"); !p.DoNotDisrupt || !p.DoNotDisruptUntil.IsZero() {
 		t.Errorf("a pod that has not started: %v until %s", p.DoNotDisrupt, p.DoNotDisruptUntil)
 	}
 }

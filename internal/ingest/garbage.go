@@ -43,7 +43,7 @@ func (b *Book) bytesKept() int {
 func (b *Book) dropUnused() {
 	u := podspec.Used{Classes: make(map[*cluster.PodClass]bool), Labels: make(map[*cluster.Label]bool),
 		Limits: make(map[*resource.Vector]bool), Specs: make(map[*podspec.Spec]bool)}
-	for _, p := range b.pods.all() {
+	for _, p := range b.pods.All() {
 		u.Limits[p.Limits], u.Classes[p.Class] = true, true
 		if len(p.Labels) > 0 {
 			u.Labels[&p.Labels[0]] = true

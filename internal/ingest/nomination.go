@@ -8,18 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/pods"
 )
-
-// nominee is a pod for which a node has been named before it is bound there: by kube-scheduler, which makes room by
-// preemption or waits for a volume, or by us, for a node that is to come. kube-scheduler's pods have a place; ours are
-// still to be planned for, since nobody but the plan keeps that place for them.
-type nominee struct {
-	// unschedulable is what kube-scheduler says of the pod.
-	unschedulable bool
-	// isOurs says that the nomination carries our name. One without may be ours all the same, if whoever stores pods
-	// does not keep who wrote what: then the node tells.
-	isOurs bool
-}
 
 // readScheduling notes what kube-scheduler has said of the pod.
 func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
@@ -35,8 +25,8 @@ func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod)
 			message = c.Message
 		}
 	}
-	n := nominee{unschedulable: told, isOurs: p.Nominated != "" && decode.IsOurNomination(pod)}
-	b.indexNominee(p, old, n)
+	n := pods.Nominee{Unschedulable: told, IsOurs: p.Nominated != "" && decode.IsOurNomination(pod)}
+	b.nominees.Set(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
 	b.tries.NoteMessage(p, told, message, b.now())
 	b.notePendingSince(p, old)
@@ -55,8 +45,8 @@ func (b *Book) notePendingSince(p, old *cluster.Pod) {
 }
 
 // mayPlan reports whether a pod that kube-scheduler could not place is ours to plan for. The lock is held.
-func (b *machineState) mayPlan(p *cluster.Pod, n nominee) bool {
-	return p.Nominated == "" || n.isOurs || b.mayBeOurNode(p.Nominated, p.Class)
+func (b *machineState) mayPlan(p *cluster.Pod, n pods.Nominee) bool {
+	return p.Nominated == "" || n.IsOurs || b.mayBeOurNode(p.Nominated, p.Class)
 }
 
 // mayBeOurNode reports whether a node could have been named by us for pods of the class: it is yet to come or to be
@@ -74,47 +64,23 @@ func (b *machineState) mayBeOurNode(node string, class *cluster.PodClass) bool {
 		slices.ContainsFunc(c.Claim.Seats, func(s cluster.Seat) bool { return s.Class == class.Key })
 }
 
-// indexNominee keeps the index of pods by the node that was named for them. The lock is held.
-func (b *podState) indexNominee(p, old *cluster.Pod, n nominee) {
-	if old != nil && old.Nominated != p.Nominated {
-		b.unindexNominee(old)
-	}
-	if p.Nominated == "" {
-		return
-	}
-	if b.nominees[p.Nominated] == nil {
-		b.nominees[p.Nominated] = make(map[string]nominee)
-	}
-	b.nominees[p.Nominated][p.UID] = n
-}
-
-func (b *podState) unindexNominee(p *cluster.Pod) {
-	if p.Nominated == "" {
-		return
-	}
-	delete(b.nominees[p.Nominated], p.UID)
-	if len(b.nominees[p.Nominated]) == 0 {
-		delete(b.nominees, p.Nominated)
-	}
-}
-
 // rereadNominees decides anew about the pods for which a node was named, after the node or its claim has changed. The
 // lock is held.
 func (b *Book) rereadNominees(node string) change.Kind {
 	what := change.None
 	for uid, n := range b.nominees[node] {
-		old, found := b.pods.get(uid)
+		old, found := b.pods.Get(uid)
 		if !found {
 			continue
 		}
 		p := *old
-		p.Unschedulable = n.unschedulable && b.mayPlan(&p, n)
+		p.Unschedulable = n.Unschedulable && b.mayPlan(&p, n)
 		if p.Unschedulable == old.Unschedulable {
 			continue
 		}
 		b.notePendingSince(&p, old)
-		b.pods.set(uid, &p)
-		what |= podChange(old, &p)
+		b.pods.Set(uid, &p)
+		what |= pods.PodChange(old, &p)
 	}
 	return what
 }

@@ -146,7 +146,7 @@ func (b *Book) look(kind, name string) inflight.Seen {
 			return inflight.Seen{There: true, Leaving: e.Pool.Deleting, Version: e.Version}
 		}
 	case command.KindPod:
-		if p, found := b.pods.get(name); found {
+		if p, found := b.pods.Get(name); found {
 			return inflight.Seen{There: true, Leaving: !p.Deleting.IsZero(), Node: p.Node, Nominated: p.Nominated}
 		}
 	}

@@ -22,7 +22,7 @@ func TestOwnersAreThoseOfTheirNamespace(t *testing.T) {
 		p := ownedPod(uid, owner, at(11, 0))
 		p.Namespace = namespace
 		b.SetPod(p)
-		have, _ := b.pods.get(uid)
+		have, _ := b.pods.Get(uid)
 		return b.workloadOf(have)
 	}
 	if got := root("p1", "default", "rs"); got != "default/web" {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/ingest/pods"
 )
 
 // mirrorAnnotation marks the API server's image of a pod that a kubelet runs by itself.
@@ -19,15 +20,15 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 func (b *Book) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, _ := b.pods.get(string(pod.UID))
+	old, _ := b.pods.Get(string(pod.UID))
 	p := b.readPod(pod, old)
 	same := old != nil && reflect.DeepEqual(old, p)
 	if !same {
-		b.pods.set(p.UID, p)
-		b.noteProtectionEnd(old, p)
+		b.pods.Set(p.UID, p)
+		b.protections.Note(old, p, b.pods.Get)
 		b.notePodEvent(old, p, decode.CameAt(pod))
 		if old == nil {
-			b.evictions.Assume(p, b.owners.current[p.Owner].Created)
+			b.evictions.Assume(p, b.owners.Current[p.Owner].Created)
 		}
 		b.noteVolumesMoved(p.UID)
 		if p.Daemon {
@@ -44,10 +45,10 @@ func (b *Book) SetPod(pod *corev1.Pod) {
 	awaited := !same && b.trackPod(old, p)
 	switch {
 	case same && !settled:
-	case same, awaited, !isQuietChange(old, p), settled, b.isLeaving(p.Node):
-		b.noteAndWake(podChange(old, p))
+	case same, awaited, !pods.IsQuietChange(old, p), settled, b.isLeaving(p.Node):
+		b.noteAndWake(pods.PodChange(old, p))
 	default:
-		b.noteChange(podChange(old, p))
+		b.noteChange(pods.PodChange(old, p))
 	}
 }
 
@@ -63,21 +64,21 @@ func (b *Book) DeletePod(pod *corev1.Pod) { b.removePod(string(pod.UID)) }
 func (b *Book) removePod(uid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	old, found := b.pods.get(uid)
+	old, found := b.pods.Get(uid)
 	if !found {
 		return
 	}
-	b.pods.remove(old.UID)
+	b.pods.Remove(old.UID)
 	b.noteVolumesMoved(old.UID)
 	b.mounts.Drop(old.UID)
-	b.unindexNominee(old)
+	b.nominees.Remove(old)
 	b.tries.ForgetMessage(old.UID)
 	b.notes.forget("Pod", old.UID)
 	b.notes.forget("PodCost", old.UID)
 	b.spreads.Forget(old.UID)
 	b.notePodEvent(old, nil, time.Time{})
 	b.settleWrites(command.KindPod, old.UID)
-	b.noteAndWake(podChange(old, nil))
+	b.noteAndWake(pods.PodChange(old, nil))
 }
 
 // notePodEvent remembers when a workload pod last came to a node, finished there or left it. came is when the pod was
@@ -121,11 +122,11 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 	p.Started, p.Ready, p.Phase = decode.TimeOf(pod.Status.StartTime), decode.IsReady(pod), decode.PhaseOf(pod)
 	p.Limits = b.specs.Limits(&pod.Spec)
 	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
-	b.readDoNotDisrupt(p, pod)
+	b.notes.put("Pod", p.UID, pods.ReadDoNotDisrupt(p, pod, b.now()))
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner = cluster.OwnerKey(pod.Namespace, string(owner.UID))
-		if o, known := b.owners.current[p.Owner]; known {
+		if o, known := b.owners.Current[p.Owner]; known {
 			p.Owner = o.UID
 		}
 		p.Daemon = owner.Kind == "DaemonSet"
@@ -147,7 +148,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 			p.Deleting = b.deletedAt(old.Deleting, p.Deleting)
 		}
 	}
-	b.readEvictionCost(p, pod)
+	b.notes.put("PodCost", p.UID, pods.ReadEvictionCost(p, pod))
 	b.readScheduling(p, pod, old)
 	return p
 }
@@ -159,4 +160,18 @@ func (b *machineState) sharedNodeName(name string) string {
 		return e.Node.Name
 	}
 	return name
+}
+
+// endProtections lets go of the pods whose time is up. The lock is held.
+func (b *Book) endProtections(now time.Time) {
+	for _, uid := range b.protections.Ended(now, b.pods.Get) {
+		old, _ := b.pods.Get(uid)
+		if !old.DoNotDisrupt {
+			continue // it was in twice
+		}
+		p := *old
+		p.DoNotDisrupt = false
+		b.pods.Set(p.UID, &p)
+		b.noteChange(pods.PodChange(old, &p))
+	}
 }

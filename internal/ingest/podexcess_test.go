@@ -56,7 +56,7 @@ func TestLongListsAreRefusedByName(t *testing.T) {
 		for _, n := range []int{c.most, c.most + 1} {
 			pod := c.of(n)
 			b.SetPod(pod)
-			p, _ := b.pods.get(string(pod.UID))
+			p, _ := b.pods.Get(string(pod.UID))
 			refused := strings.Join(p.Class.Unsupported, "; ")
 			if over := strings.Contains(refused, "found, at most"); over != (n > c.most) {
 				t.Fatalf("%s with %d: %q", pod.Name, n, refused)
@@ -77,7 +77,7 @@ func TestNodeSelectorTimesTerms(t *testing.T) {
 	pod := hostile.NodeAffinity(podspec.MostNodeTerms, 1, 1)
 	pod.Spec.NodeSelector = hostile.NodeSelector(podspec.MostSelectorLabels).Spec.NodeSelector
 	b.SetPod(pod)
-	p, _ := b.pods.get(string(pod.UID))
+	p, _ := b.pods.Get(string(pod.UID))
 	if len(p.Class.Unsupported) != 1 || len(p.Class.Terms) != 1 || len(p.Class.Terms[0]) != 0 {
 		t.Errorf("refused by %q, with %d terms", p.Class.Unsupported, len(p.Class.Terms))
 	}
@@ -90,7 +90,7 @@ func TestToleranceOfADrainIsRead(t *testing.T) {
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: "karpenter.sh/disrupted",
 		Operator: corev1.TolerationOpExists})
 	b.SetPod(pod)
-	if p, _ := b.pods.get(string(pod.UID)); !p.StaysThroughDrain {
+	if p, _ := b.pods.Get(string(pod.UID)); !p.StaysThroughDrain {
 		t.Error("the pod would be evicted")
 	}
 }

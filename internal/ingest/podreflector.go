@@ -104,7 +104,7 @@ func (b *Book) podsExcept(there map[string]bool) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []string
-	for _, p := range b.pods.all() {
+	for _, p := range b.pods.All() {
 		if !there[p.UID] {
 			out = append(out, p.UID)
 		}

@@ -63,7 +63,7 @@ func (b *Book) DeleteService(namespace, name string) {
 
 func (b *Book) setService(namespace, name string, selector map[string]string) {
 	b.refreshPods(b.spreads.SetService(namespace, name, selector, func(uid string) cluster.Labels {
-		if p, found := b.pods.get(uid); found {
+		if p, found := b.pods.Get(uid); found {
 			return p.Labels
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
+	"github.com/tenon-sh/tenon/internal/ingest/pods"
 	"github.com/tenon-sh/tenon/internal/ingest/volumes"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -100,7 +101,7 @@ func (b *Book) DeleteAttachment(name string) {
 func (b *Book) attachedNow() map[string][]string {
 	return b.attachments.ByNode(b.storage.DiskName, func() map[volumes.DiskOn]bool {
 		return b.mounts.Staying(func(uid string) (node string, stays bool) {
-			p, found := b.pods.get(uid)
+			p, found := b.pods.Get(uid)
 			if !found || !p.UsesRoom() || !p.Daemon && !p.Mirror && !p.StaysThroughDrain {
 				return "", false
 			}
@@ -201,10 +202,10 @@ func (b *Book) SetNamespace(ns *corev1.Namespace) {
 		b.readKubeSystem(ns)
 	}
 	labels := cluster.LabelsOf(ns.Labels)
-	if have, known := b.namespaces.current[ns.Name]; known && slices.Equal(have, labels) {
+	if have, known := b.namespaces.Current[ns.Name]; known && slices.Equal(have, labels) {
 		return
 	}
-	b.namespaces.set(ns.Name, labels)
+	b.namespaces.Set(ns.Name, labels)
 	b.noteAndWake(change.Room)
 }
 
@@ -212,7 +213,7 @@ func (b *Book) SetNamespace(ns *corev1.Namespace) {
 func (b *Book) DeleteNamespace(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.namespaces.remove(name)
+	b.namespaces.Remove(name)
 	b.noteAndWake(change.Room)
 }
 
@@ -221,7 +222,7 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 	what := change.None
 	changed := false
 	for _, uid := range uids {
-		old, found := b.pods.get(uid)
+		old, found := b.pods.Get(uid)
 		if !found {
 			continue
 		}
@@ -232,8 +233,8 @@ func (b *Book) refreshPods(uids []string, anew func(*cluster.Pod)) {
 			slices.EqualFunc(p.VolumePlaces, old.VolumePlaces, cluster.VolumePlace.Equal) {
 			continue
 		}
-		b.pods.set(uid, &p)
-		what, changed = what|podChange(old, &p), true
+		b.pods.Set(uid, &p)
+		what, changed = what|pods.PodChange(old, &p), true
 	}
 	if changed {
 		b.noteAndWake(what)

@@ -204,7 +204,7 @@ func keptOfPod(pod *corev1.Pod) int {
 	b, _ := newBook()
 	b.SetPod(pod)
 	b.DeletePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "another"}})
-	p, _ := b.pods.get(string(pod.UID))
+	p, _ := b.pods.Get(string(pod.UID))
 	held := 0
 	for _, text := range []string{p.UID, p.Namespace, p.Name, p.Owner, p.Node, p.Nominated, p.Phase} {
 		held += len(text)

@@ -35,7 +35,7 @@ func (b *Book) trackPodEnd(p *cluster.Pod, pod *corev1.Pod) {
 
 // workloadOf is Snapshot.Workload of a pod.
 func (b *references) workloadOf(p *cluster.Pod) string {
-	return (&cluster.Snapshot{Owners: b.owners.current}).Workload(p)
+	return (&cluster.Snapshot{Owners: b.owners.Current}).Workload(p)
 }
 
 // allowTriesNow lets the next tries be made at once: something has changed that may be the cure. The lock is held.

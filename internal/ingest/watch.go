@@ -24,6 +24,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/pods"
 )
 
 // owners are the kinds that want a number of pods.
@@ -59,15 +60,16 @@ func Prepare(ctx context.Context, informers cache.Cache, classes []schema.GroupV
 }
 
 // Watch feeds the book from the informers of the cache and returns once each has delivered what was there. classes are
-// the provider's kinds of NodeClass; pods lists and watches the pods of all namespaces.
+// the provider's kinds of NodeClass; podSource lists and watches the
+// pods of all namespaces.
 func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schema.GroupVersionKind,
-	pods toolscache.ListerWatcher) error {
+	podSource toolscache.ListerWatcher) error {
 	b.startCountingEvictions()
 	w := watcher{ctx: ctx, informers: informers, kinds: append(watched(), b.ExtraKinds()...), contain: b.contain}
 	// Owners come before pods, so that a burst that is there at the start is known to be whole.
 	for _, obj := range owners() {
 		w.watch(obj, func(obj any) {
-			if o, ok := ownerOf(obj); ok {
+			if o, ok := pods.OwnerOf(obj); ok {
 				b.SetOwner(o)
 			}
 			b.SetController(obj.(client.Object))
@@ -93,7 +95,7 @@ func (b *Book) Watch(ctx context.Context, informers cache.Cache, classes []schem
 		return err
 	}
 	// Pods come last: by then everything that they refer to is known, and each is read once.
-	go b.FollowPods(ctx, pods)
+	go b.FollowPods(ctx, podSource)
 	return b.podsLoaded.wait(ctx)
 }
 

@@ -1,4 +1,4 @@
-package ingest
+package ordered
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 
 // orderedMap is a set of things by key that can be listed in order at any time. Changing one costs a look into a map;
 // only what is new is sorted, when the list is next asked for; a list in which nothing has changed is handed out again.
-type orderedMap[V any] struct {
+type Map[V any] struct {
 	entries  map[string]*orderedEntry[V]
 	order    []*orderedEntry[V] // sorted by key; may hold empty seats
 	unsorted []*orderedEntry[V] // not yet in order
@@ -23,21 +23,21 @@ type orderedEntry[V any] struct {
 	taken bool
 }
 
-func newOrderedMap[V any]() *orderedMap[V] {
-	return &orderedMap[V]{entries: make(map[string]*orderedEntry[V])}
+// NewMap is empty.
+func NewMap[V any]() *Map[V] {
+	return &Map[V]{entries: make(map[string]*orderedEntry[V])}
 }
 
-func (m *orderedMap[V]) len() int { return len(m.entries) }
-
-// get finds a value by key; the zero value if there is none.
-func (m *orderedMap[V]) get(key string) (v V, found bool) {
+// Get finds a value by key; the zero value if there is none.
+func (m *Map[V]) Get(key string) (v V, found bool) {
 	if s := m.entries[key]; s != nil {
 		return s.value, true
 	}
 	return v, false
 }
 
-func (m *orderedMap[V]) set(key string, v V) {
+// Set keeps a value.
+func (m *Map[V]) Set(key string, v V) {
 	m.stale = true
 	if s := m.entries[key]; s != nil {
 		s.value = v
@@ -48,7 +48,8 @@ func (m *orderedMap[V]) set(key string, v V) {
 	m.unsorted = append(m.unsorted, s)
 }
 
-func (m *orderedMap[V]) remove(key string) {
+// Remove forgets a value.
+func (m *Map[V]) Remove(key string) {
 	s := m.entries[key]
 	if s == nil {
 		return
@@ -60,8 +61,8 @@ func (m *orderedMap[V]) remove(key string) {
 	m.stale = true
 }
 
-// all lists the values by rising key. The list must not be changed and never changes.
-func (m *orderedMap[V]) all() []V {
+// All lists the values by rising key. The list must not be changed and never changes.
+func (m *Map[V]) All() []V {
 	if !m.stale && m.list != nil {
 		return m.list
 	}
@@ -75,7 +76,7 @@ func (m *orderedMap[V]) all() []V {
 }
 
 // sort brings the seats in order and drops the empty ones.
-func (m *orderedMap[V]) sort() {
+func (m *Map[V]) sort() {
 	byKey := func(a, b *orderedEntry[V]) int { return strings.Compare(a.key, b.key) }
 	vacant := func(s *orderedEntry[V]) bool { return !s.taken }
 	if m.empty > 0 {
@@ -100,31 +101,34 @@ func (m *orderedMap[V]) sort() {
 }
 
 // sharedMap is a map that is handed out without being copied: it is copied when it changes after that.
-type sharedMap[V any] struct {
-	current map[string]V
+type Shared[V any] struct {
+	Current map[string]V
 	shared  bool
 }
 
-func newSharedMap[V any]() *sharedMap[V] { return &sharedMap[V]{current: make(map[string]V)} }
+// NewShared is empty.
+func NewShared[V any]() *Shared[V] { return &Shared[V]{Current: make(map[string]V)} }
 
-// share hands out the map as it is. Nobody may change it.
-func (m *sharedMap[V]) share() map[string]V {
+// Share hands out the map as it is. Nobody may change it.
+func (m *Shared[V]) Share() map[string]V {
 	m.shared = true
-	return m.current
+	return m.Current
 }
 
-func (m *sharedMap[V]) set(key string, v V) {
+// Set keeps a value.
+func (m *Shared[V]) Set(key string, v V) {
 	m.copyIfShared()
-	m.current[key] = v
+	m.Current[key] = v
 }
 
-func (m *sharedMap[V]) remove(key string) {
+// Remove forgets a value.
+func (m *Shared[V]) Remove(key string) {
 	m.copyIfShared()
-	delete(m.current, key)
+	delete(m.Current, key)
 }
 
-func (m *sharedMap[V]) copyIfShared() {
+func (m *Shared[V]) copyIfShared() {
 	if m.shared {
-		m.current, m.shared = maps.Clone(m.current), false
+		m.Current, m.shared = maps.Clone(m.Current), false
 	}
 }
