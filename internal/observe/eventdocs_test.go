@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tellers are the packages that tell events, or word them for this one to tell.
+// tellers are the packages that tell events, those below them included, or word them for this one to tell.
 func tellers() []string {
 	return []string{"internal/webhook",
 		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle",
@@ -44,6 +44,11 @@ func readSource(t *testing.T) source {
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s has no files: %v", dir, err)
 		}
+		below, err := filepath.Glob(filepath.Join("..", "..", dir, "*", "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, below...)
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
