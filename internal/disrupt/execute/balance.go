@@ -9,29 +9,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 )
 
-// balanceSheet is what linked moves take away and what it has cost so far.
-type balanceSheet struct {
-	// removed are those that go; removedPrice is what they cost, and addedPrice what has been made in their place.
-	removed                  []disrupt.Candidate
-	removedPrice, addedPrice float64
-}
-
-// rounding is by how much two ways to add the same prices up may differ.
-const rounding = 1e-9
-
-func (b *balanceSheet) saving() float64 { return b.removedPrice - b.addedPrice }
-
-// shortfall says why it does not pay, if more has to be bought at the price.
-func (b *balanceSheet) shortfall(set disrupt.Settings, more float64) disrupt.BlockReason {
-	switch saved := b.saving() - more; {
-	case saved < saving.Least-rounding:
-		return disrupt.NothingCheaper
-	case saved < saving.Needed(set, b.removed)-rounding:
-		return disrupt.SavesTooLittle
-	}
-	return ""
-}
-
 // balancer works out what linked moves are worth.
 type balancer struct {
 	*frame
@@ -46,30 +23,17 @@ type balancer struct {
 // But if some of the replacements stay whatever happens now, what is left has to pay only for the others; and once some
 // nodes are on their way out, not for replacements that none of its pods goes to: nobody needs those, and they go in
 // any case.
-func (bl *balancer) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
-	t.removed = nodes
-	sunk, leaving := false, leavingOf(l)
-	for _, c := range l.replacements {
-		if bl.isSunkCost(c) {
-			sunk = true
-			continue
-		}
-		if len(leaving) > 0 && !bl.usesReplacement(l, c) {
-			continue
-		}
-		price, ok := replacementPrice(bl.s, c)
-		if !ok {
-			return t, false
-		}
-		t.addedPrice += price
-	}
+func (bl *balancer) balanceOf(l *linkedMoves, nodes []disrupt.Candidate) (t saving.BalanceSheet, known bool) {
+	leaving := leavingOf(l)
+	sunk := slices.ContainsFunc(l.replacements, bl.isSunkCost)
 	if !sunk {
-		t.removed = slices.Concat(nodes, leaving)
+		nodes = slices.Concat(nodes, leaving)
 	}
-	for i := range t.removed {
-		t.removedPrice += t.removed[i].Price
-	}
-	return t, true
+	t = saving.SheetOf(nodes)
+	known = t.Pay(bl.s, slices.DeleteFunc(slices.Clone(l.replacements), func(c *cluster.Claim) bool {
+		return bl.isSunkCost(c) || len(leaving) > 0 && !bl.usesReplacement(l, c)
+	}))
+	return t, known
 }
 
 // usesReplacement reports whether some pod of the linked moves goes to the replacement.
@@ -83,19 +47,10 @@ func (bl *balancer) usesReplacement(l *linkedMoves, c *cluster.Claim) bool {
 
 // fullBalance adds up what all of linked moves is worth if these nodes of it go: whoever buys more for it, or lets some
 // of its nodes stay, must make up for everything that was bought before.
-func (bl *balancer) fullBalance(l *linkedMoves, nodes []disrupt.Candidate) (t balanceSheet, known bool) {
-	t.removed = slices.Concat(nodes, leavingOf(l))
-	for i := range t.removed {
-		t.removedPrice += t.removed[i].Price
-	}
-	for _, c := range l.replacements {
-		price, ok := replacementPrice(bl.s, c)
-		if !ok {
-			return t, false
-		}
-		t.addedPrice += price
-	}
-	return t, true
+func (bl *balancer) fullBalance(l *linkedMoves, nodes []disrupt.Candidate) (t saving.BalanceSheet, known bool) {
+	t = saving.SheetOf(slices.Concat(nodes, leavingOf(l)))
+	known = t.Pay(bl.s, l.replacements)
+	return t, known
 }
 
 // leavingOf are the nodes of linked moves that are on their way out.
@@ -126,35 +81,9 @@ func (bl *balancer) isChargedToMove(c *cluster.Claim) bool {
 	return c.Replaces != "" && (bl.isUnusedReplacement(c) || bl.s.IsReplacement(c))
 }
 
-// replacementPrice is what a replacement costs or, while that is open, what it will cost at least; known is false if
-// nobody sells what it is.
-func replacementPrice(s *cluster.Snapshot, c *cluster.Claim) (price float64, known bool) {
-	p := s.Pool(c.Pool)
-	if c.Price > 0 || p == nil || p.Catalog == nil {
-		return c.Price, c.Price > 0
-	}
-	n := s.NodeOf(c.Name)
-	kind, terms := disrupt.LabelOf(c, n, cluster.InstanceTypeLabel), disrupt.LabelOf(c, n, cluster.CapacityTypeLabel)
-	if kind != "" && terms != "" { // a node may say what it is before its claim does, but not on what terms
-		return p.Catalog.Price(kind, disrupt.LabelOf(c, n, cluster.ZoneLabel), terms)
-	}
-	for i := range p.Catalog.Offerings {
-		o := &p.Catalog.Offerings[i]
-		if _, ok := c.Requirements.FirstMiss(func(key string) (string, bool) {
-			if value, known := o.Label(key); known {
-				return value, true
-			}
-			return c.Labels.Get(key)
-		}); ok && o.Available && (!known || o.Price < price) {
-			price, known = o.Price, true
-		}
-	}
-	return price, known
-}
-
 // isUnbalanced reports whether some pool finds the disturbance too much for what is saved. Once some nodes of a move
 // are on their way out that is decided.
-func (bl *balancer) isUnbalanced(nodes []disrupt.Candidate, saving float64) bool {
+func (bl *balancer) isUnbalanced(nodes []disrupt.Candidate, saved float64) bool {
 	balances := func(c disrupt.Candidate) bool { return c.Pool.Policy == cluster.Balanced }
 	if !slices.ContainsFunc(nodes, balances) {
 		return false
@@ -162,5 +91,5 @@ func (bl *balancer) isUnbalanced(nodes []disrupt.Candidate, saving float64) bool
 	if bl.totals == nil {
 		bl.totals = disrupt.NewPoolTotals(bl.s)
 	}
-	return bl.totals.Approves(bl.set, nodes, saving) != nil
+	return bl.totals.Approves(bl.set, nodes, saved) != nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/disrupt/empty"
+	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 )
 
 // halfway is a move of two nodes for 0.40 each, which a new one for 0.60 is to replace.
@@ -97,7 +98,7 @@ func TestWhatStaysInAnyCaseIsNotPaidForTwice(t *testing.T) {
 		"$0.400") {
 		t.Errorf("over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
-	if whole, known := x.fullBalance(l, m.Nodes); !known || whole.shortfall(x.set, 0) != disrupt.NothingCheaper {
+	if whole, known := x.fullBalance(l, m.Nodes); !known || whole.Shortfall(x.set, 0) != disrupt.NothingCheaper {
 		t.Errorf("the whole of it is %+v (known: %v), want that more can't be bought", whole, known)
 	}
 }
@@ -126,11 +127,11 @@ func TestAnUnknownPriceIsANo(t *testing.T) {
 	}
 	x, l, made = halfway()
 	made.Price, made.Labels = 0, disrupttest.LabelsFor("small", "a", disrupt.Spot)
-	if price, known := replacementPrice(x.s, made); !known || price != 0.3 {
+	if price, known := saving.ReplacementPrice(x.s, made); !known || price != 0.3 {
 		t.Errorf("a small spot node costs %v (known: %v), want 0.3", price, known)
 	}
 	made.Labels = cluster.LabelsOf(map[string]string{cluster.CapacityTypeLabel: disrupt.OnDemand})
-	if price, known := replacementPrice(x.s, made); !known || price != 0.3 {
+	if price, known := saving.ReplacementPrice(x.s, made); !known || price != 0.3 {
 		t.Errorf("nobody knows of which type it is: it costs %v (known: %v), want the least that is sold, 0.3",
 			price, known)
 	}
@@ -172,8 +173,8 @@ func TestLeavingsOfAnEarlierTry(t *testing.T) {
 		}
 		x.s.Seal()
 		whole, known := x.fullBalance(x.linkMoves(l.moves)[0], l.moves[0].Nodes)
-		if !known || whole.addedPrice != c.after {
-			t.Errorf("%s: %.2f has been paid, want %.2f", c.name, whole.addedPrice, c.after)
+		if !known || whole.AddedPrice != c.after {
+			t.Errorf("%s: %.2f has been paid, want %.2f", c.name, whole.AddedPrice, c.after)
 		}
 		if left := x.newPlacementCheck().leftovers[made.Replaces]; left != (c.after > 0) {
 			t.Errorf("%s: there is something left to pay: %v, want %v", c.name, left, c.after > 0)

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
+	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 )
 
 // gathered are the moves that are under way.
@@ -97,7 +98,7 @@ func (ga *gathered) addClaim(m *destination.Move, c *cluster.Claim) {
 // noteLeaving remembers a node of the move that is on its way out: what it cost belongs to what the move saves.
 func (ga *gathered) noteLeaving(m *destination.Move, c *cluster.Claim, n *cluster.Node) {
 	if p := ga.s.Pool(c.Pool); p != nil {
-		price, _ := replacementPrice(ga.s, c)
+		price, _ := saving.ReplacementPrice(ga.s, c)
 		m.Leaving = append(m.Leaving, disrupt.Candidate{Claim: c, Node: n, Pool: p, Price: price})
 	}
 }

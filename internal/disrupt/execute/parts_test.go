@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/disrupt/saving"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -55,7 +56,7 @@ func TestWhatAReplacementCosts(t *testing.T) {
 		claim := &cluster.Claim{Name: "new", Pool: "default", Replaces: "underutilized-x"}
 		f.S.Claims = append(f.S.Claims, claim)
 		c.change(f, claim)
-		price, known := replacementPrice(f.S.Seal(), claim)
+		price, known := saving.ReplacementPrice(f.S.Seal(), claim)
 		if got := fmt.Sprint(price, known); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -3,18 +3,13 @@ package execute
 import (
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
-
-// fenceSpread is how long after the first fence of a move others may be on their way.
-const fenceSpread = 30 * time.Second
 
 // refence puts fences up again that did not go up.
 func (fs *fences) refence(m *destination.Move) {
@@ -56,21 +51,6 @@ func (rm *requiredMoves) proceedRequired() {
 	}
 }
 
-// lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without
-// that, too; but a pod that has just been evicted, and which its owner has not made again yet, is one that nobody sees:
-// the place may be meant for it.
-func (wt *waits) lacksReplacement(m *destination.Move) bool {
-	if wt.awaitingReplacements == nil {
-		wt.awaitingReplacements = make(map[string]bool)
-		for _, c := range wt.s.Claims {
-			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && wt.s.IsReplacement(c) {
-				wt.awaitingReplacements[c.Replaces] = true
-			}
-		}
-	}
-	return wt.awaitingReplacements[m.ID]
-}
-
 // requestBins asks for the new nodes that the move's pods need. Where another move has asked for one, it says that this
 // one needs it, too. made are the requests so far, by the number of the node.
 func (rm *requiredMoves) requestBins(m *destination.Move, bins []schedule.Bin, made map[int]int) {
@@ -107,12 +87,6 @@ func (fs *fences) fence(m *destination.Move) {
 		fs.Emit(command.Fence{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.Reason, Move: m.ID})
 	}
 	fs.Begun = append(fs.Begun, m.Describe())
-}
-
-// isHeldUp reports whether a move can't go on at this moment.
-func (wt *waits) isHeldUp(m *destination.Move) bool {
-	return m.ChangePending || m.Waiting || len(m.Unfenced) > 0 || wt.fencePending &&
-		wt.s.Now.Before(m.FencedAt.Add(fenceSpread))
 }
 
 // deleteNodes lets the nodes of a move go, together with those of the departure.

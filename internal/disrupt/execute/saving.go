@@ -67,7 +67,7 @@ func (sm *savingMoves) proceedLinked(l *linkedMoves) {
 // recheckSaving gives linked moves up that waits for what would not pay any more if it were there.
 func (sm *savingMoves) recheckSaving(l *linkedMoves) {
 	t, known := sm.balanceOf(l, nodesOf(l))
-	if reason := t.shortfall(sm.set, 0); known && reason != "" {
+	if reason := t.Shortfall(sm.set, 0); known && reason != "" {
 		l.giveUp(reason)
 	}
 }
@@ -110,9 +110,9 @@ func (sm *savingMoves) requestReplacements(l *linkedMoves) {
 		sm.shrinkLinked(l, held, no.Reason)
 	case !known:
 		l.giveUp(disrupt.PriceUnknown)
-	case whole.shortfall(sm.set, a.MaxAfter) != "":
-		sm.shrinkLinked(l, held, whole.shortfall(sm.set, a.MaxAfter))
-	case len(leavingOf(l)) == 0 && sm.isUnbalanced(whole.removed, whole.saving()-a.After):
+	case whole.Shortfall(sm.set, a.MaxAfter) != "":
+		sm.shrinkLinked(l, held, whole.Shortfall(sm.set, a.MaxAfter))
+	case len(leavingOf(l)) == 0 && sm.isUnbalanced(whole.Removed, whole.Saving()-a.After):
 		sm.shrinkLinked(l, held, disrupt.NotBalanced)
 	default:
 		for i, n := range l.bins {
@@ -153,15 +153,15 @@ func nodesOf(l *linkedMoves) []disrupt.Candidate {
 // since prices change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
 func (sm *savingMoves) deleteLinked(l *linkedMoves) {
 	t, known := sm.balanceOf(l, nodesOf(l))
-	switch reason := t.shortfall(sm.set, 0); {
+	switch reason := t.Shortfall(sm.set, 0); {
 	case !known:
 		l.giveUp(disrupt.PriceUnknown)
 	case reason != "":
 		l.giveUp(reason)
-	case len(l.replacements)+len(leavingOf(l)) == 0 && sm.isUnbalanced(t.removed, t.saving()):
+	case len(l.replacements)+len(leavingOf(l)) == 0 && sm.isUnbalanced(t.Removed, t.Saving()):
 		l.giveUp(disrupt.NotBalanced)
 	default:
-		sm.departures = append(sm.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.saving())})
+		sm.departures = append(sm.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.Saving())})
 	}
 }
 

@@ -190,7 +190,7 @@ func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason d
 		}
 	}
 	t, known := sm.fullBalance(l, left)
-	enough := known && t.shortfall(sm.set, 0) == ""
+	enough := known && t.Shortfall(sm.set, 0) == ""
 	for _, m := range l.moves {
 		if enough {
 			sm.excludeNodes(m, excluded[m], true)

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
@@ -56,3 +57,27 @@ func (wt *waits) allLaunched(m *destination.Move) bool {
 func (wt *waits) isOverdue(m *destination.Move) bool {
 	return !wt.s.Now.Before(m.FencedAt.Add(m.LongestWait(wt.set) + wt.set.ReplacementWait()/10))
 }
+
+// isHeldUp reports whether a move can't go on at this moment.
+func (wt *waits) isHeldUp(m *destination.Move) bool {
+	return m.ChangePending || m.Waiting || len(m.Unfenced) > 0 || wt.fencePending &&
+		wt.s.Now.Before(m.FencedAt.Add(fenceSpread))
+}
+
+// lacksReplacement reports whether something that was made for the move is not up yet. Its pods may have places without
+// that, too; but a pod that has just been evicted, and which its owner has not made again yet, is one that nobody sees:
+// the place may be meant for it.
+func (wt *waits) lacksReplacement(m *destination.Move) bool {
+	if wt.awaitingReplacements == nil {
+		wt.awaitingReplacements = make(map[string]bool)
+		for _, c := range wt.s.Claims {
+			if c.Replaces != "" && c.Deleting.IsZero() && !c.Is(cluster.Initialized) && wt.s.IsReplacement(c) {
+				wt.awaitingReplacements[c.Replaces] = true
+			}
+		}
+	}
+	return wt.awaitingReplacements[m.ID]
+}
+
+// fenceSpread is how long after the first fence of a move others may be on their way.
+const fenceSpread = 30 * time.Second
