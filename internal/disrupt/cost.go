@@ -36,14 +36,19 @@ func (c *Candidate) Ratio() float64 { return c.Price / max(c.Cost, nodeCost) }
 // Compare orders candidates by how soon they should go: idle nodes first; then by price for each unit of disturbance,
 // the most first; then those that evict fewer pods, then the older ones, then by name, so that no two are equal.
 func Compare(a, b *Candidate) int {
-	if a.Empty != b.Empty {
-		if a.Empty {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(b.Ratio(), a.Ratio()), cmp.Compare(a.Evicted, b.Evicted),
+	return cmp.Or(TrueFirst(a.Empty, b.Empty), cmp.Compare(b.Ratio(), a.Ratio()), cmp.Compare(a.Evicted, b.Evicted),
 		a.Claim.Created.Compare(b.Claim.Created), strings.Compare(a.Claim.Name, b.Claim.Name))
+}
+
+// TrueFirst orders what is so before what is not.
+func TrueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // Sort puts candidates into the order of Compare.

@@ -68,13 +68,8 @@ func (am *Move) Describe() disrupt.Move {
 
 // CompareMoves puts the oldest first, and those that have not begun last.
 func CompareMoves(a, b *Move) int {
-	if a.HasNotBegun() != b.HasNotBegun() {
-		if b.HasNotBegun() {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(a.FencedAt.Compare(b.FencedAt), strings.Compare(a.ID, b.ID))
+	return cmp.Or(disrupt.TrueFirst(!a.HasNotBegun(), !b.HasNotBegun()), a.FencedAt.Compare(b.FencedAt),
+		strings.Compare(a.ID, b.ID))
 }
 
 // Farthest is the farthest place of the move's pods; ready if it has none.

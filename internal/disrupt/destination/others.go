@@ -21,47 +21,45 @@ func OthersOf(p *schedule.Placement) *Others {
 
 // Add takes in what another placement has decided.
 func (o *Others) Add(p *schedule.Placement) {
+	eachPod(p, o.add)
+}
+
+func (o *Others) add(pod *cluster.Pod, host string) {
+	if o.Handled[pod.UID] = true; host != "" {
+		o.PlacedOn[host] = append(o.PlacedOn[host], pod)
+	}
+}
+
+// eachPod visits the pods that a placement is about, each with the host that is there to which it goes: none if it gets
+// a new node or no place.
+func eachPod(p *schedule.Placement, visit func(pod *cluster.Pod, host string)) {
 	if p == nil {
 		return
 	}
 	for _, a := range p.Assigned {
-		o.PlacedOn[a.Host] = append(o.PlacedOn[a.Host], a.Pod)
-		o.Handled[a.Pod.UID] = true
+		visit(a.Pod, a.Host)
 	}
 	for i := range p.Bins {
 		for _, pod := range p.Bins[i].Pods {
-			o.Handled[pod.UID] = true
+			visit(pod, "")
 		}
 	}
 	for i := range p.Unplaced {
-		o.Handled[p.Unplaced[i].Pod.UID] = true
+		visit(p.Unplaced[i].Pod, "")
 	}
 }
 
 // decidedPending is what a placement has decided about pods that have no node yet, or are about to lose theirs.
 func decidedPending(s *cluster.Snapshot, p *schedule.Placement) *Others {
-	o := OthersOf(nil)
-	if p == nil {
-		return o
-	}
-	waits := make(map[string]bool)
+	o, waits := OthersOf(nil), make(map[string]bool)
 	for _, pod := range s.SchedulerView().Pending() {
 		waits[pod.UID] = true
 	}
-	for _, a := range p.Assigned {
-		if waits[a.Pod.UID] {
-			o.PlacedOn[a.Host] = append(o.PlacedOn[a.Host], a.Pod)
-			o.Handled[a.Pod.UID] = true
+	eachPod(p, func(pod *cluster.Pod, host string) {
+		if waits[pod.UID] {
+			o.add(pod, host)
 		}
-	}
-	for i := range p.Bins {
-		for _, pod := range p.Bins[i].Pods {
-			o.Handled[pod.UID] = waits[pod.UID]
-		}
-	}
-	for i := range p.Unplaced {
-		o.Handled[p.Unplaced[i].Pod.UID] = waits[p.Unplaced[i].Pod.UID]
-	}
+	})
 	return o
 }
 
@@ -79,21 +77,10 @@ func PlacementOfPending(s *cluster.Snapshot) *schedule.Placement {
 // kube-scheduler keeps room there for them, or binds them there, until it has seen that the nomination is taken back.
 func ChosenHosts(p *schedule.Placement) map[string]bool {
 	out := make(map[string]bool)
-	note := func(pod *cluster.Pod, host string) {
+	eachPod(p, func(pod *cluster.Pod, host string) {
 		if pod.Nominated != "" && pod.Nominated != host {
 			out[pod.Nominated] = true
 		}
-	}
-	for _, a := range p.Assigned {
-		note(a.Pod, a.Host)
-	}
-	for i := range p.Bins {
-		for _, pod := range p.Bins[i].Pods {
-			note(pod, "")
-		}
-	}
-	for i := range p.Unplaced {
-		note(p.Unplaced[i].Pod, "")
-	}
+	})
 	return out
 }

@@ -103,19 +103,11 @@ func (r *roomRecheck) lackingRoom() map[string]bool {
 	}
 	answer := r.Place(gone, closed, nil, r.others)
 	missing := make(map[string]bool)
-	note := func(p *cluster.Pod) {
-		if name := r.departureOf[p.Node]; name != "" && !r.staying[name] {
+	eachPod(&answer, func(p *cluster.Pod, host string) {
+		if name := r.departureOf[p.Node]; host == "" && name != "" && !r.staying[name] {
 			missing[name] = true
 		}
-	}
-	for i := range answer.Bins {
-		for _, p := range answer.Bins[i].Pods {
-			note(p)
-		}
-	}
-	for i := range answer.Unplaced {
-		note(answer.Unplaced[i].Pod)
-	}
+	})
 	return missing
 }
 

@@ -73,30 +73,29 @@ func Drifted(s *cluster.Snapshot, set disrupt.Settings, e *disrupt.Eligibility, 
 
 // driftedCandidates lists the pool's nodes that have drifted and may go, in the order in which they do.
 func driftedCandidates(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bool,
-	p *cluster.Pool) (out []disrupt.Candidate,
-	wake time.Time) {
+	p *cluster.Pool) (out []disrupt.Candidate, wake time.Time) {
 	for _, c := range s.ClaimsOf(p.Name) {
-		if !c.Is(cluster.Drifted) || Of(s, c) == "" {
-			continue
-		}
-		candidate, blocked := e.MayDisrupt(c, command.Drifted)
-		if blocked != nil {
-			wake = cluster.Earlier(wake, blocked.Until)
-			continue
-		}
-		if !removed[candidate.Node.Name] {
-			out = append(out, candidate)
+		if c.Is(cluster.Drifted) && Of(s, c) != "" {
+			out, wake = addDue(out, wake, e, c, command.Drifted, removed)
 		}
 	}
 	slices.SortFunc(out, func(a, b disrupt.Candidate) int {
-		if a.Empty != b.Empty {
-			if a.Empty {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.Claim.Condition(cluster.Drifted).Since.Compare(b.Claim.Condition(cluster.Drifted).Since),
+		return cmp.Or(disrupt.TrueFirst(a.Empty, b.Empty),
+			a.Claim.Condition(cluster.Drifted).Since.Compare(b.Claim.Condition(cluster.Drifted).Since),
 			strings.Compare(a.Claim.Name, b.Claim.Name))
 	})
 	return out, wake
+}
+
+// addDue adds a node that is to be replaced if it may be; or else when it may.
+func addDue(due []disrupt.Candidate, wake time.Time, e *disrupt.Eligibility, c *cluster.Claim, reason command.Reason,
+	removed map[string]bool) ([]disrupt.Candidate, time.Time) {
+	candidate, blocked := e.MayDisrupt(c, reason)
+	switch {
+	case blocked != nil:
+		wake = cluster.Earlier(wake, blocked.Until)
+	case !removed[candidate.Node.Name]:
+		due = append(due, candidate)
+	}
+	return due, wake
 }

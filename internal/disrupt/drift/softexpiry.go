@@ -39,20 +39,12 @@ func Expiring(s *cluster.Snapshot, e *disrupt.Eligibility, removed map[string]bo
 		var nodes []disrupt.Candidate
 		for _, c := range s.ClaimsOf(p.Name) {
 			at, soft := SoftExpiryTime(p, c)
-			if !soft || !c.Deleting.IsZero() {
-				continue
-			}
-			if s.Now.Before(at) {
+			switch {
+			case !soft || !c.Deleting.IsZero():
+			case s.Now.Before(at):
 				wake = cluster.Earlier(wake, at)
-				continue
-			}
-			candidate, blocked := e.MayDisrupt(c, command.Expired)
-			if blocked != nil {
-				wake = cluster.Earlier(wake, blocked.Until)
-				continue
-			}
-			if !removed[candidate.Node.Name] {
-				nodes = append(nodes, candidate)
+			default:
+				nodes, wake = addDue(nodes, wake, e, c, command.Expired, removed)
 			}
 		}
 		slices.SortFunc(nodes, func(a, b disrupt.Candidate) int {

@@ -154,13 +154,7 @@ func MustGoNow(s *cluster.Snapshot, set disrupt.Settings, c *cluster.Claim) bool
 
 // compareDeadlines puts the earlier first, and none last.
 func compareDeadlines(a, b time.Time) int {
-	if a.IsZero() != b.IsZero() {
-		if a.IsZero() {
-			return 1
-		}
-		return -1
-	}
-	return a.Compare(b)
+	return cmp.Or(disrupt.TrueFirst(!a.IsZero(), !b.IsZero()), a.Compare(b))
 }
 
 // mayGoNow reports whether a node without a deadline may go now: its pods may keep it, and another move may have it

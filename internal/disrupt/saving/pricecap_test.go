@@ -155,7 +155,7 @@ func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
 		{"nothing is sold", one(4), []schedule.Bin{unsold}, "c-a n-a 3.00 0.00 false"},
 		{"nothing goes", nil, []schedule.Bin{small}, "  -1.00 -1.00 false"},
 	} {
-		_, blocked := Appraise(disrupt.Settings{}, c.goes, c.come)
+		_, blocked := appraised(disrupt.Settings{}, c.goes, c.come)
 		if blocked == nil {
 			t.Errorf("%s: it pays", c.name)
 			continue

@@ -28,17 +28,11 @@ type Appraisal struct {
 // Saving is what the move is expected to save per hour.
 func (a *Appraisal) Saving() float64 { return a.Before - a.After }
 
-// Appraise says what it is worth to take the candidates away and to make the bins instead.
+// appraise says what it is worth to take the candidates away and to make the bins instead. origins are all nodes that
+// pods may come from. With choice, what takes the place of several nodes may be none that could be kept instead.
 //
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them
 // gets a ceiling, and keeps the types that cost no more than that at worst.
-func Appraise(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal,
-	*disrupt.BlockedNode) {
-	return appraise(set, candidates, candidates, bins, true)
-}
-
-// appraise is Appraise where pods may come from more nodes than the candidates: origins are all of them. With choice,
-// what takes the place of several nodes may be none that could be kept instead.
 func appraise(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin,
 	choice bool) (Appraisal,
 	*disrupt.BlockedNode) {

@@ -310,7 +310,7 @@ func dearest(t *rapid.T, b *schedule.Bin) float64 {
 func TestEveryMoveSaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set, candidates, bins := drawDeal(t)
-		a, blocked := Appraise(set, candidates, bins)
+		a, blocked := appraised(set, candidates, bins)
 		before, evicted := 0.0, 0
 		for _, c := range candidates {
 			before, evicted = before+c.Price, evicted+c.Evicted
@@ -379,6 +379,12 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 // worthwhile leaves those types in the new nodes with which taking the candidates away pays.
 func worthwhile(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) ([]schedule.Bin,
 	*disrupt.BlockedNode) {
-	a, blocked := Appraise(set, candidates, bins)
+	a, blocked := appraised(set, candidates, bins)
 	return a.Bins, blocked
+}
+
+// appraised is appraise where pods come from the candidates only.
+func appraised(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal,
+	*disrupt.BlockedNode) {
+	return appraise(set, candidates, candidates, bins, true)
 }

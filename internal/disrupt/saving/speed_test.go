@@ -31,7 +31,7 @@ func BenchmarkAppraise(b *testing.B) {
 	bins := []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand, disrupt.Spot}, names...)}
 	b.ResetTimer()
 	for range b.N {
-		if _, blocked := Appraise(disrupt.Settings{MinSaving: 0.05}, candidates, bins); blocked != nil {
+		if _, blocked := appraised(disrupt.Settings{MinSaving: 0.05}, candidates, bins); blocked != nil {
 			b.Fatalf("%+v", *blocked)
 		}
 	}

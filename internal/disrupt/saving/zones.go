@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// AppraiseCheapestZones is Appraise for moves that were found and for nodes that need not be free to come up in any
+// AppraiseCheapestZones is appraise for moves that were found and for nodes that need not be free to come up in any
 // zone: where a move pays, but might not if the cloud chose another zone than the cheapest, the new nodes are kept to
 // that.
 //

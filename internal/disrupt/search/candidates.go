@@ -35,13 +35,8 @@ func (cl searchCandidates) sortByWaste() []int {
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &cl[i], &cl[j]
-		if a.Pool.Overrides.DryRun != b.Pool.Overrides.DryRun {
-			if b.Pool.Overrides.DryRun {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(b.waste()/b.Cost, a.waste()/a.Cost), disrupt.Compare(&a.Candidate, &b.Candidate))
+		return cmp.Or(disrupt.TrueFirst(!a.Pool.Overrides.DryRun, !b.Pool.Overrides.DryRun),
+			cmp.Compare(b.waste()/b.Cost, a.waste()/a.Cost), disrupt.Compare(&a.Candidate, &b.Candidate))
 	})
 	return order
 }
