@@ -100,24 +100,3 @@ func TestCloudFails(t *testing.T) {
 		t.Errorf("the catalog: %v", err)
 	}
 }
-
-// A handler that fails leaves what was known, and the next object is taken in.
-func TestHandlerFails(t *testing.T) {
-	b := New(time.Now, validate.Labels{}, nil)
-	told := 0
-	b.TellBreakdowns(func(plan.PlannerFailure) { told++ })
-	w := watcher{contain: b.contain}
-	taken := ""
-	set := w.guarded("Node", func(obj any) {
-		if name := obj.(*corev1.Node).Name; name == "bad" {
-			panic("boom")
-		}
-		taken += obj.(*corev1.Node).Name
-	})
-	for _, name := range []string{"a", "bad", "b"} {
-		set(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	if taken != "ab" || told != 1 {
-		t.Errorf("taken in %s, told %d times", taken, told)
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/ingest/pools"
 )
 
 // A NodeClass that is applied with its pool may come a moment later; then its absence is a mistake.
@@ -25,7 +26,7 @@ func TestAClassMayComeAfterItsPool(t *testing.T) {
 		t.Errorf("just before the time is up: %+v, want it pending", got)
 	}
 	clock.tick(time.Millisecond)
-	if got := state(); got.Pending || got.Reason != classNotFound {
+	if got := state(); got.Pending || got.Reason != pools.ClassNotFound {
 		t.Errorf("when the time is up: %+v, want it not found", got)
 	}
 }
@@ -41,17 +42,17 @@ func TestAClassThatWaitsIsPending(t *testing.T) {
 	}
 	for status, want := range map[string]cluster.NodeClassState{
 		"True":    {Ready: true},
-		"Unknown": {Pending: true, Reason: classUnknown, Message: `EC2NodeClass "default" is not ready yet: why`},
+		"Unknown": {Pending: true, Reason: pools.ClassUnknown, Message: `EC2NodeClass "default" is not ready yet: why`},
 		"False":   {Reason: "UnhealthyDependents", Message: `EC2NodeClass "default" is not ready: why`},
 	} {
-		if got := nodeClassState(class(status, "UnhealthyDependents")); got != want {
+		if got := pools.NodeClassState(class(status, "UnhealthyDependents")); got != want {
 			t.Errorf("Ready=%s: %+v, want %+v", status, got, want)
 		}
 	}
-	if got := nodeClassState(class("False", "")); got.Reason != "NodeClassNotReady" {
+	if got := pools.NodeClassState(class("False", "")); got.Reason != "NodeClassNotReady" {
 		t.Errorf("a class that gives no reason: %+v", got)
 	}
-	if got := nodeClassState(&unstructured.Unstructured{}); !got.Pending {
+	if got := pools.NodeClassState(&unstructured.Unstructured{}); !got.Pending {
 		t.Errorf("without conditions: %+v, want it pending", got)
 	}
 }

@@ -88,7 +88,7 @@ func (b *Book) dropPool(name string) {
 func (b *Book) poolNow(e *pools.Entry, now time.Time) *cluster.Pool {
 	p := *e.Pool
 	p.NodeClass = b.nodeClassNow(p.Template.NodeClass)
-	if until := e.Object.CreationTimestamp.Add(nodeClassWait); p.NodeClass.Reason == classNotFound &&
+	if until := e.Object.CreationTimestamp.Add(nodeClassWait); p.NodeClass.Reason == pools.ClassNotFound &&
 		now.Before(until) {
 		p.NodeClass.Pending, p.NodeClass.Until = true, until
 	}
@@ -100,11 +100,8 @@ func (b *Book) poolNow(e *pools.Entry, now time.Time) *cluster.Pool {
 	return &p
 }
 
-const (
-	classNotFound, classUnknown = "NodeClassNotFound", "NodeClassReadinessUnknown"
-	// nodeClassWait is how long after its pool a NodeClass may come: whoever applies both at once makes no mistake.
-	nodeClassWait = 5 * time.Second
-)
+// nodeClassWait is how long after its pool a NodeClass may come: whoever applies both at once makes no mistake.
+const nodeClassWait = 5 * time.Second
 
 // nodeClassNow says whether a pool's NodeClass can be used. The lock is held.
 func (b *poolState) nodeClassNow(ref cluster.ClassRef) cluster.NodeClassState {
@@ -116,7 +113,7 @@ func (b *poolState) nodeClassNow(ref cluster.ClassRef) cluster.NodeClassState {
 	state, found := b.nodeClasses[ref]
 	if !found {
 		return cluster.NodeClassState{
-			Reason: classNotFound,
+			Reason: pools.ClassNotFound,
 			Message: fmt.Sprintf("%s %q was not found; create it or correct spec.template.spec.nodeClassRef.name",
 				ref.Kind, ref.Name),
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
+	"github.com/tenon-sh/tenon/internal/ingest/feed"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
 )
 
@@ -29,9 +30,9 @@ func (b *Book) ExtraKinds() []client.Object {
 
 // watchDefaults watches what the selectors of default constraints are deduced from, if there are any. Controllers are
 // watched for how many pods they want already.
-func (b *Book) watchDefaults(w *watcher) {
+func (b *Book) watchDefaults(w *feed.Watcher) {
 	for _, obj := range b.ExtraKinds() {
-		w.watch(obj, func(obj any) { b.SetService(obj.(*corev1.Service)) },
+		w.Watch(obj, func(obj any) { b.SetService(obj.(*corev1.Service)) },
 			func(obj client.Object) { b.DeleteService(obj.GetNamespace(), obj.GetName()) })
 	}
 }

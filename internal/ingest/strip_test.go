@@ -22,6 +22,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
+	"github.com/tenon-sh/tenon/internal/ingest/feed"
 )
 
 // filler writes a text into every string of an object, however deep.
@@ -98,7 +99,7 @@ func TestLittleIsKeptOfLargeObjects(t *testing.T) {
 	byAdministrators := map[string]bool{"NodePool": true, "NodeClaim": true, "*v1.Node": true}
 	b := Book{spreads: &defaultspread.Spread{}}
 	for _, kind := range append(watched(), b.ExtraKinds()...) {
-		if byAdministrators[kindOf(kind)] {
+		if byAdministrators[feed.KindOf(kind)] {
 			continue
 		}
 		whole := atLeast1MiB(t, kind)
