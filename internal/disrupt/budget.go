@@ -141,7 +141,7 @@ func (b *BudgetTracker) Return(pool string, n int) {
 
 // AllowedAndUnavailable is how many of the pool's nodes may be out at the same time for the reason, the least that an
 // active budget allows, and how many are out already, whoever took them. Repairs are counted in their own way: see
-// Repair.
+// package repair.
 func AllowedAndUnavailable(s *cluster.Snapshot, p *cluster.Pool, reason string) (allowed, out int) {
 	b := newPoolBudget(s, p)
 	if reason == string(command.Unhealthy) {

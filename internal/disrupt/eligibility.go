@@ -9,7 +9,7 @@ import (
 
 // Candidates are the nodes that may be disrupted for the reason, budgets aside, in the order of Compare; stays says of
 // the others why not, and wake when that may change by itself. Idle nodes are among them: whoever repacks the rest must
-// know that they go, and that is the business of Empty.
+// know that they go, and that is the business of package empty.
 func Candidates(s *cluster.Snapshot, set Settings, reason command.Reason) (candidates []Candidate,
 	blocked []BlockedNode, wake time.Time) {
 	e := NewEligibility(s, set)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// MovingFleet is fleetOf with words for what is under way.
+// MovingFleet is FleetOf with words for what is under way.
 func MovingFleet(line string, search func(*cluster.Snapshot, disrupt.Settings) disrupt.Proposal) *Fleet {
 	parts := strings.Split(line, ";")
 	f := FleetOf(parts[0])

@@ -28,7 +28,7 @@ func Of(s *cluster.Snapshot, c *cluster.Claim) (reason string) {
 	return reason
 }
 
-// Find is DriftOf; known is false if it can't be told now.
+// Find is Of; known is false if it can't be told now.
 func Find(s *cluster.Snapshot, c *cluster.Claim) (reason string, known bool) {
 	p := s.Pool(c.Pool)
 	switch {

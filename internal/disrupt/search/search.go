@@ -21,7 +21,7 @@ func Find(s *cluster.Snapshot, set disrupt.Settings) disrupt.Proposal {
 	return find(s, set, mostSteps)
 }
 
-// find is Search with another bound of steps.
+// find is Find with another bound of steps.
 func find(s *cluster.Snapshot, set disrupt.Settings, steps int) disrupt.Proposal {
 	out := disrupt.Proposal{Rev: s.Rev, Now: s.Now}
 	candidates, blocked, wake := disrupt.Candidates(s, set, command.Underutilized)
