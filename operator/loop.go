@@ -111,8 +111,9 @@ func newActor(on *deps, book *ingest.Book, cloud cloudprovider.Instances) (*actu
 	if err != nil {
 		return nil, err
 	}
-	return &actuate.Actor{Client: tolerant.Client{Client: writes}, Live: tolerant.Reader{Reader: on.mgr.GetAPIReader()},
-		Cloud: cloud, Now: on.clock.Now, Names: book.Names}, nil
+	objects := actuate.Objects{Client: tolerant.Client{Client: writes},
+		Live: tolerant.Reader{Reader: on.mgr.GetAPIReader()}}
+	return &actuate.Actor{Objects: objects, Cloud: cloud, Now: on.clock.Now, Names: book.Names}, nil
 }
 
 // catchUp waits until all NodeClaims and Nodes are known, but not for ever.

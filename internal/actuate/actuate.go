@@ -19,23 +19,28 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Actor carries commands out.
-type Actor struct {
+// Objects changes objects of the API server.
+type Objects struct {
 	// Client writes to the API server and reads from the cache; Live reads past the cache.
 	Client client.Client
 	Live   client.Reader
-	Cloud  cloudprovider.Instances
-	Now    func() time.Time
-	// Names numbers the resources of a command's vectors.
-	Names func() *resource.Names
 	// Wait lets time pass between two tries; nil for the real clock.
 	Wait func(context.Context, time.Duration) error
 }
 
+// Actor carries commands out.
+type Actor struct {
+	Objects
+	Cloud cloudprovider.Instances
+	Now   func() time.Time
+	// Names numbers the resources of a command's vectors.
+	Names func() *resource.Names
+}
+
 // wait lets time pass unless the context ends first.
-func (a *Actor) wait(ctx context.Context, d time.Duration) error {
-	if a.Wait != nil {
-		return a.Wait(ctx, d)
+func (o *Objects) wait(ctx context.Context, d time.Duration) error {
+	if o.Wait != nil {
+		return o.Wait(ctx, d)
 	}
 	select {
 	case <-ctx.Done():
@@ -111,10 +116,10 @@ func (a *Actor) do(ctx context.Context, c command.Command) (result, error) {
 
 // editNode changes a node's metadata and spec. The first try works on the cached object; after a conflict the object is
 // read live. A node that is gone is no error: there is nothing left to change.
-func (a *Actor) editNode(ctx context.Context, name string, edit func(*corev1.Node)) ([]command.Write, error) {
+func (o *Objects) editNode(ctx context.Context, name string, edit func(*corev1.Node)) ([]command.Write, error) {
 	node := &corev1.Node{}
-	err := a.edit(ctx, name, node, func() { edit(node) }, func(base client.Object) error {
-		return a.patchNode(ctx, base.(*corev1.Node), node)
+	err := o.edit(ctx, name, node, func() { edit(node) }, func(base client.Object) error {
+		return o.patchNode(ctx, base.(*corev1.Node), node)
 	})
 	if err != nil || node.Name == "" {
 		return nil, client.IgnoreNotFound(err)
@@ -123,24 +128,24 @@ func (a *Actor) editNode(ctx context.Context, name string, edit func(*corev1.Nod
 }
 
 // editClaim changes a claim's metadata.
-func (a *Actor) editClaim(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
-	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
-		return a.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+func (o *Objects) editClaim(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
+	return o.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
+		return o.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 	})
 }
 
 // editClaimStatus changes a claim's status.
-func (a *Actor) editClaimStatus(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
-	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
-		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
+func (o *Objects) editClaimStatus(ctx context.Context, name string, edit func(*v1.NodeClaim)) ([]command.Write, error) {
+	return o.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
+		return o.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
 			client.MergeFromWithOptimisticLock{}))
 	})
 }
 
-func (a *Actor) writeClaim(ctx context.Context, name string, edit func(*v1.NodeClaim), patch func(claim *v1.NodeClaim,
+func (o *Objects) writeClaim(ctx context.Context, name string, edit func(*v1.NodeClaim), patch func(claim *v1.NodeClaim,
 	base client.Object) error) ([]command.Write, error) {
 	claim := &v1.NodeClaim{}
-	err := a.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
+	err := o.edit(ctx, name, claim, func() { edit(claim) }, func(base client.Object) error {
 		return patch(claim, base)
 	})
 	if err != nil {
@@ -156,16 +161,16 @@ const (
 )
 
 // edit reads, changes and patches an object, reading live after the first conflict.
-func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change func(),
+func (o *Objects) edit(ctx context.Context, name string, obj client.Object, change func(),
 	patch func(base client.Object) error) error {
-	var reader client.Reader = a.Client
+	var reader client.Reader = o.Client
 	var err error
 	for try := 1; ; try++ {
-		err = a.editOnce(ctx, reader, name, obj, change, patch)
-		if !apierrors.IsConflict(err) || try == maxTries || a.wait(ctx, retryPause) != nil {
+		err = o.editOnce(ctx, reader, name, obj, change, patch)
+		if !apierrors.IsConflict(err) || try == maxTries || o.wait(ctx, retryPause) != nil {
 			break
 		}
-		reader = a.Live
+		reader = o.Live
 	}
 	if err != nil {
 		return fmt.Errorf("changing %T %s: %w", obj, name, err)
@@ -173,7 +178,7 @@ func (a *Actor) edit(ctx context.Context, name string, obj client.Object, change
 	return nil
 }
 
-func (a *Actor) editOnce(ctx context.Context, reader client.Reader, name string, obj client.Object, change func(),
+func (o *Objects) editOnce(ctx context.Context, reader client.Reader, name string, obj client.Object, change func(),
 	patch func(base client.Object) error) error {
 	if err := reader.Get(ctx, client.ObjectKey{Name: name}, obj); err != nil {
 		return err

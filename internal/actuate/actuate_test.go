@@ -62,7 +62,9 @@ func newStage(t *testing.T, faults interceptor.Funcs, objects ...client.Object) 
 	cloud := fake.NewCloud()
 	names := &resource.Names{}
 	return &actorWorld{T: t, api: api, cloud: cloud, actor: &Actor{
-		Client: api, Live: api, Cloud: fake.New(cloud), Now: time.Now, Names: func() *resource.Names { return names },
+		Objects: Objects{Client: api, Live: api}, Cloud: fake.New(cloud), Now: time.Now, Names: func() *resource.Names {
+			return names
+		},
 	}}
 }
 

@@ -31,7 +31,7 @@ func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result,
 	if c.ConfirmOnly {
 		return a.confirmClaim(ctx, c.Name)
 	}
-	claim, err := a.newClaim(c)
+	claim, err := newClaim(a.Names(), c)
 	if err != nil {
 		return result{}, err
 	}
@@ -41,9 +41,9 @@ func (a *Actor) createClaim(ctx context.Context, c command.CreateClaim) (result,
 }
 
 // confirmClaim finds out whether a claim was made by a try that nobody knows the end of.
-func (a *Actor) confirmClaim(ctx context.Context, name string) (result, error) {
+func (o *Objects) confirmClaim(ctx context.Context, name string) (result, error) {
 	claim := &v1.NodeClaim{}
-	err := a.Live.Get(ctx, client.ObjectKey{Name: name}, claim)
+	err := o.Live.Get(ctx, client.ObjectKey{Name: name}, claim)
 	if apierrors.IsNotFound(err) {
 		return result{instanceGone: true}, nil
 	}
@@ -74,10 +74,10 @@ func isRefusal(err error) bool {
 // errStillDeleting says that the name is still taken by a claim on its way out.
 var errStillDeleting = errors.New("a claim of the same name is still being deleted")
 
-func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, error) {
-	err := a.Client.Create(ctx, claim)
+func (o *Objects) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, error) {
+	err := o.Client.Create(ctx, claim)
 	if apierrors.IsAlreadyExists(err) {
-		if err := a.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+		if err := o.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 			return result{}, fmt.Errorf("reading NodeClaim %s: %w", claim.Name, err)
 		}
 		if claim.DeletionTimestamp != nil {
@@ -89,7 +89,7 @@ func (a *Actor) tryCreate(ctx context.Context, claim *v1.NodeClaim) (result, err
 	return created(claim), nil
 }
 
-func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
+func newClaim(names *resource.Names, c command.CreateClaim) (*v1.NodeClaim, error) {
 	t := &c.Template
 	controls := true
 	claim := &v1.NodeClaim{
@@ -104,7 +104,7 @@ func (a *Actor) newClaim(c command.CreateClaim) (*v1.NodeClaim, error) {
 		Spec: v1.NodeClaimSpec{
 			Taints: taints(t.Taints), StartupTaints: taints(t.StartupTaints),
 			Requirements: requirements(c.Requirements),
-			Resources:    v1.ResourceRequirements{Requests: quantities(a.Names(), c.Requests)},
+			Resources:    v1.ResourceRequirements{Requests: quantities(names, c.Requests)},
 			NodeClassRef: &v1.NodeClassReference{Group: t.NodeClass.Group, Kind: t.NodeClass.Kind,
 				Name: t.NodeClass.Name},
 		},
@@ -201,7 +201,7 @@ func (a *Actor) adopt(ctx context.Context, c command.Adopt) (result, error) {
 // deleteClaim begins the end of a claim; the UID keeps a namesake safe. The time by which it must be gone is written
 // first: once it is being deleted everybody goes by it.
 func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result, error) {
-	if err := a.mustBeMissing(ctx, c.Missing, c.ProviderID); err != nil {
+	if err := mustBeMissing(ctx, a.Live, c.Missing, c.ProviderID); err != nil {
 		return result{}, fmt.Errorf("deleting NodeClaim %s: %w", c.Claim, err)
 	}
 	if !c.Deadline.IsZero() {
@@ -219,8 +219,8 @@ func (a *Actor) deleteClaim(ctx context.Context, c command.DeleteClaim) (result,
 }
 
 // setDeadline writes by when a claim must be gone. An earlier time stands. An empty UID is anybody's.
-func (a *Actor) setDeadline(ctx context.Context, name, uid string, at time.Time) ([]command.Write, error) {
-	return a.editClaim(ctx, name, func(claim *v1.NodeClaim) {
+func (o *Objects) setDeadline(ctx context.Context, name, uid string, at time.Time) ([]command.Write, error) {
+	return o.editClaim(ctx, name, func(claim *v1.NodeClaim) {
 		if uid != "" && claim.UID != types.UID(uid) {
 			return // a namesake is another claim
 		}

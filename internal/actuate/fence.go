@@ -97,28 +97,28 @@ func (a *Actor) unfence(ctx context.Context, c command.Unfence) (result, error) 
 
 // setMove writes on a claim which move its node goes in; none if that is empty. Most claims are in none, and nothing is
 // asked of the API server to leave it so.
-func (a *Actor) setMove(ctx context.Context, name, uid, move string) ([]command.Write, error) {
+func (o *Objects) setMove(ctx context.Context, name, uid, move string) ([]command.Write, error) {
 	if move == "" {
 		claim := &v1.NodeClaim{}
-		if err := a.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
+		if err := o.Client.Get(ctx, client.ObjectKey{Name: name}, claim); err != nil {
 			return nil, client.IgnoreNotFound(err)
 		}
 		if claim.Annotations[cluster.MoveAnnotation] == "" {
 			return nil, nil
 		}
 	}
-	return a.annotate(ctx, name, uid, map[string]string{cluster.MoveAnnotation: move})
+	return o.annotate(ctx, name, uid, map[string]string{cluster.MoveAnnotation: move})
 }
 
 // annotate sets annotations of a claim if it is still the one that was meant; an empty value takes one away.
-func (a *Actor) annotate(ctx context.Context, name, uid string, values map[string]string) ([]command.Write, error) {
-	return a.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
+func (o *Objects) annotate(ctx context.Context, name, uid string, values map[string]string) ([]command.Write, error) {
+	return o.writeClaim(ctx, name, func(claim *v1.NodeClaim) {
 		claim.Annotations = annotated(claim.Annotations, values)
 	}, func(claim *v1.NodeClaim, base client.Object) error {
 		if isNamesake(claim, uid) {
 			return errNamesake(claim)
 		}
-		return a.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		return o.Client.Patch(ctx, claim, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 	})
 }
 

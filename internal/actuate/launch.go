@@ -58,9 +58,9 @@ func unavailableOfferings(list []cloudprovider.OfferingRef) []command.Unavailabl
 // launched again, so that labels which a crash or a fault kept from being written after it would be missing for ever.
 // Nobody else writes these fields now, so neither write needs a lock. A write is missing from the answer if the claim
 // was gone, or is another by now.
-func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance,
+func (o *Objects) writeInstance(ctx context.Context, c command.LaunchInstance,
 	instance *cloudprovider.Instance) ([]command.Write, error) {
-	labels, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+	labels, err := o.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		if claim.Labels == nil {
 			claim.Labels = map[string]string{}
 		}
@@ -73,12 +73,12 @@ func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance,
 		if isNamesake(claim, c.UID) {
 			return errNamesake(claim)
 		}
-		return a.Client.Patch(ctx, claim, uidPatch{base})
+		return o.Client.Patch(ctx, claim, uidPatch{base})
 	})
 	if err != nil {
 		return nil, err
 	}
-	status, err := a.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
+	status, err := o.writeClaim(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		claim.Status.ProviderID, claim.Status.ImageID = instance.ProviderID, instance.ImageID
 		claim.Status.Capacity, claim.Status.Allocatable = instance.Capacity, instance.Allocatable
 		setCondition(claim, launched(instance))
@@ -90,7 +90,7 @@ func (a *Actor) writeInstance(ctx context.Context, c command.LaunchInstance,
 		if isNamesake(claim, c.UID) {
 			return errNamesake(claim)
 		}
-		return a.Client.Status().Patch(ctx, claim, uidPatch{base})
+		return o.Client.Status().Patch(ctx, claim, uidPatch{base})
 	})
 	return append(labels, status...), err
 }
@@ -116,7 +116,7 @@ func heldUp(err error) string {
 	return "LaunchFailed"
 }
 
-func (a *Actor) refusedResult(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
+func (o *Objects) refusedResult(ctx context.Context, c command.LaunchInstance, err error) (result, error) {
 	cond := cluster.Condition{Type: v1.ConditionTypeLaunched, Status: cluster.False, Message: err.Error()}
 	r := result{refused: true}
 	switch {
@@ -130,11 +130,11 @@ func (a *Actor) refusedResult(ctx context.Context, c command.LaunchInstance, err
 	default:
 		// Worth another try: shown as Unknown meanwhile, so that people see what holds the claim up.
 		r.refused, cond.Status, cond.Reason = false, cluster.Unknown, heldUp(err)
-		_, shown := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
+		_, shown := o.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 		return r, fmt.Errorf("launching an instance for NodeClaim %s: %w", c.Claim, errors.Join(err, shown))
 	}
 	r.refusal = command.Refusal{Reason: command.Reason(cond.Reason), Message: cond.Message}
-	writes, failed := a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
+	writes, failed := o.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) { setCondition(claim, cond) })
 	r.writes = writes
 	return r, failed
 }

@@ -28,13 +28,13 @@ func errNamesake(claim *v1.NodeClaim) error {
 }
 
 // editOwnStatus changes a claim's status if it is still the one that was meant.
-func (a *Actor) editOwnStatus(ctx context.Context, name, uid string, edit func(*v1.NodeClaim)) ([]command.Write,
+func (o *Objects) editOwnStatus(ctx context.Context, name, uid string, edit func(*v1.NodeClaim)) ([]command.Write,
 	error) {
-	return a.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
+	return o.writeClaim(ctx, name, edit, func(claim *v1.NodeClaim, base client.Object) error {
 		if isNamesake(claim, uid) {
 			return errNamesake(claim)
 		}
-		return a.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
+		return o.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(base,
 			client.MergeFromWithOptimisticLock{}))
 	})
 }

@@ -128,7 +128,7 @@ func (a *Actor) initialize(ctx context.Context, c command.Initialize) (result, e
 
 // deleteNode begins the end of a node that nobody claims; the UID keeps a namesake safe.
 func (a *Actor) deleteNode(ctx context.Context, c command.DeleteNode) (result, error) {
-	if err := a.mustBeUnclaimed(ctx, c.ProviderID, cloudprovider.Owner{}); err != nil {
+	if err := mustBeUnclaimed(ctx, a.Live, c.ProviderID, cloudprovider.Owner{}); err != nil {
 		return result{}, fmt.Errorf("deleting node %s: %w", c.Node, err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: c.Node}}

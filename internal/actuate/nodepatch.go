@@ -25,7 +25,7 @@ type operation struct {
 // patchNode writes what changed between base and node. Every list that changes is guarded by a test of what it was, so
 // that nobody's taint or finalizer is overwritten; a kubelet's heartbeat, which changes the node's version many times
 // while it joins, does not get in the way as it would with a lock on the version.
-func (a *Actor) patchNode(ctx context.Context, base, node *corev1.Node) error {
+func (o *Objects) patchNode(ctx context.Context, base, node *corev1.Node) error {
 	steps := slices.Concat(
 		mapSteps("/metadata/labels", base.Labels, node.Labels),
 		mapSteps("/metadata/annotations", base.Annotations, node.Annotations),
@@ -47,7 +47,7 @@ func (a *Actor) patchNode(ctx context.Context, base, node *corev1.Node) error {
 	if err != nil {
 		return fmt.Errorf("writing a patch: %w", err)
 	}
-	err = a.Client.Patch(ctx, node, client.RawPatch(types.JSONPatchType, data))
+	err = o.Client.Patch(ctx, node, client.RawPatch(types.JSONPatchType, data))
 	if apierrors.IsInvalid(err) {
 		return apierrors.NewConflict(corev1.Resource("nodes"), base.Name, err) // a test of the patch failed: read again
 	}

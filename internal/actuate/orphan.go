@@ -26,7 +26,7 @@ func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (resul
 		return result{}, &cloudprovider.NotOwnedError{ProviderID: c.ProviderID,
 			Want: cloudprovider.Owner{ClaimUID: c.UID}, Owner: i.Owner()}
 	}
-	if err := a.mustBeUnclaimed(ctx, c.ProviderID, i.Owner()); err != nil {
+	if err := mustBeUnclaimed(ctx, a.Live, c.ProviderID, i.Owner()); err != nil {
 		return result{}, err
 	}
 	ending, err := a.end(ctx, c.ProviderID, i.Owner())
@@ -44,13 +44,13 @@ func (a *Actor) terminateOrphan(ctx context.Context, c command.Terminate) (resul
 type instanceClaim struct{ name, uid, providerID string }
 
 // claimsOf asks the API server for the claims that say they have the instance, or that it was launched for.
-func (a *Actor) claimsOf(ctx context.Context, id string, owner cloudprovider.Owner) ([]instanceClaim, error) {
+func claimsOf(ctx context.Context, live client.Reader, id string, owner cloudprovider.Owner) ([]instanceClaim, error) {
 	var out []instanceClaim
 	for next := ""; ; {
 		// One claim that can't be read as the type that it should be must not hide all others.
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1.GroupVersion().WithKind("NodeClaimList"))
-		if err := a.Live.List(ctx, list, client.Limit(claimsPerPage), client.Continue(next)); err != nil {
+		if err := live.List(ctx, list, client.Limit(claimsPerPage), client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("asking the API server whether a NodeClaim accounts for instance %s: %w", id, err)
 		}
 		out = append(out, instanceClaimsFor(list, id, owner)...)
@@ -80,11 +80,11 @@ func instanceClaimsFor(list *unstructured.UnstructuredList, id string, owner clo
 }
 
 // mustBeUnclaimed is an error if a claim accounts for the instance. A claim that has another instance does not.
-func (a *Actor) mustBeUnclaimed(ctx context.Context, id string, owner cloudprovider.Owner) error {
+func mustBeUnclaimed(ctx context.Context, live client.Reader, id string, owner cloudprovider.Owner) error {
 	if id == "" {
 		return nil // a node that never had a machine
 	}
-	claims, err := a.claimsOf(ctx, id, owner)
+	claims, err := claimsOf(ctx, live, id, owner)
 	if err != nil {
 		return err
 	}

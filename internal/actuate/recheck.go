@@ -15,12 +15,12 @@ import (
 // mustBeEmpty is an error if the node of an instance that is to be ended has pods that were not known when that was
 // decided, or if the node itself was not. A watch may be behind, most of all when a replica has just taken over; the
 // drain goes on when it has caught up.
-func (a *Actor) mustBeEmpty(ctx context.Context, c command.Terminate) error {
+func mustBeEmpty(ctx context.Context, live client.Reader, c command.Terminate) error {
 	if !c.Drained {
-		return a.mustBeMissing(ctx, c.Missing, c.ProviderID)
+		return mustBeMissing(ctx, live, c.Missing, c.ProviderID)
 	}
 	for _, node := range append([]string{c.Node}, c.DuplicateNodes...) {
-		if err := a.noOthersOn(ctx, node, c.StayingPods); err != nil {
+		if err := noOthersOn(ctx, live, node, c.StayingPods); err != nil {
 			return err
 		}
 	}
@@ -28,9 +28,9 @@ func (a *Actor) mustBeEmpty(ctx context.Context, c command.Terminate) error {
 }
 
 // noOthersOn is an error if the node has pods that run and are not among those that may stay.
-func (a *Actor) noOthersOn(ctx context.Context, node string, stay []string) error {
+func noOthersOn(ctx context.Context, live client.Reader, node string, stay []string) error {
 	list := &corev1.PodList{}
-	if err := a.Live.List(ctx, list, client.MatchingFields{"spec.nodeName": node}); err != nil {
+	if err := live.List(ctx, list, client.MatchingFields{"spec.nodeName": node}); err != nil {
 		return fmt.Errorf("asking the API server for the pods on node %s: %w", node, err)
 	}
 	for i := range list.Items {
@@ -45,12 +45,12 @@ func (a *Actor) noOthersOn(ctx context.Context, node string, stay []string) erro
 }
 
 // mustBeMissing is an error if the API server has the instance's node. An empty name is no node's.
-func (a *Actor) mustBeMissing(ctx context.Context, name, providerID string) error {
+func mustBeMissing(ctx context.Context, live client.Reader, name, providerID string) error {
 	if name == "" {
 		return nil
 	}
 	node := &corev1.Node{}
-	err := a.Live.Get(ctx, client.ObjectKey{Name: name}, node)
+	err := live.Get(ctx, client.ObjectKey{Name: name}, node)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -29,7 +29,7 @@ func (a *Actor) release(ctx context.Context, c command.Release) (result, error) 
 	if c.Claim == "" {
 		return result{writes: writes}, nil
 	}
-	if err := a.nodeIsGone(ctx, c); err != nil {
+	if err := nodeIsGone(ctx, a.Live, c); err != nil {
 		return result{}, err
 	}
 	another := ""
@@ -53,12 +53,12 @@ func (a *Actor) release(ctx context.Context, c command.Release) (result, error) 
 }
 
 // nodeIsGone is an error as long as the claim's node is there. Somebody else's finalizer may keep it.
-func (a *Actor) nodeIsGone(ctx context.Context, c command.Release) error {
+func nodeIsGone(ctx context.Context, live client.Reader, c command.Release) error {
 	if c.Node == "" {
 		return nil
 	}
 	node := &corev1.Node{}
-	err := a.Live.Get(ctx, client.ObjectKey{Name: c.Node}, node)
+	err := live.Get(ctx, client.ObjectKey{Name: c.Node}, node)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && node.UID != types.UID(c.NodeUID):
 		return nil
@@ -71,9 +71,9 @@ func (a *Actor) nodeIsGone(ctx context.Context, c command.Release) error {
 }
 
 // releaseNode takes our finalizer off the node and deletes it, unless it is another machine of the same name.
-func (a *Actor) releaseNode(ctx context.Context, name string, uid types.UID) error {
+func (o *Objects) releaseNode(ctx context.Context, name string, uid types.UID) error {
 	same := false
-	_, err := a.editNode(ctx, name, func(n *corev1.Node) {
+	_, err := o.editNode(ctx, name, func(n *corev1.Node) {
 		if same = n.UID == uid; same {
 			n.Finalizers = without(n.Finalizers)
 		}
@@ -82,7 +82,7 @@ func (a *Actor) releaseNode(ctx context.Context, name string, uid types.UID) err
 		return err
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	err = a.Client.Delete(ctx, node, client.Preconditions{UID: &uid})
+	err = o.Client.Delete(ctx, node, client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting node %s: %w", name, err)
 	}

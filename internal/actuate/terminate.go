@@ -22,7 +22,7 @@ const askAgainAfter = time.Second
 // terminate asks the cloud to end the instance, and says when it is gone. For whom it is ended is said each time, and
 // the cloud compares: the instance of another claim is left alone.
 func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, error) {
-	if err := a.mustBeEmpty(ctx, c); err != nil {
+	if err := mustBeEmpty(ctx, a.Live, c); err != nil {
 		return result{}, fmt.Errorf("instance %s is not ended yet: %w", c.ProviderID, err)
 	}
 	if c.Claim == "" {
@@ -41,7 +41,7 @@ func (a *Actor) terminate(ctx context.Context, c command.Terminate) (result, err
 	gone := true
 	for _, id := range ids {
 		ending, err := a.end(ctx, id, owner)
-		if err != nil && !a.belongsToOther(ctx, err) {
+		if err != nil && !belongsToOther(ctx, a.Live, err) {
 			return result{}, err
 		}
 		gone = gone && !ending
@@ -64,12 +64,12 @@ func (a *Actor) end(ctx context.Context, id string, owner cloudprovider.Owner) (
 // belongsToOther reports whether the error says that the instance belongs to another claim, and that claim is there:
 // then the one who asks has nothing to end. If nobody is there to see to the instance, it has to be looked at by
 // people.
-func (a *Actor) belongsToOther(ctx context.Context, err error) bool {
+func belongsToOther(ctx context.Context, live client.Reader, err error) bool {
 	refusal, ok := errors.AsType[*cloudprovider.NotOwnedError](err)
 	if !ok || refusal.Owner.ClaimUID == "" {
 		return false
 	}
-	claims, listed := a.claimsOf(ctx, refusal.ProviderID, refusal.Owner)
+	claims, listed := claimsOf(ctx, live, refusal.ProviderID, refusal.Owner)
 	return listed == nil && slices.ContainsFunc(claims, func(c instanceClaim) bool {
 		return c.uid == refusal.Owner.ClaimUID
 	})
@@ -106,15 +106,15 @@ func (a *Actor) instancesOf(ctx context.Context, owner cloudprovider.Owner) ([]s
 }
 
 // tellTerminating writes on the claim that its instance is ending.
-func (a *Actor) tellTerminating(ctx context.Context, c command.Terminate) (result, error) {
+func (o *Objects) tellTerminating(ctx context.Context, c command.Terminate) (result, error) {
 	r := result{retryAfter: askAgainAfter}
 	claim := &v1.NodeClaim{}
-	err := a.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim)
+	err := o.Client.Get(ctx, client.ObjectKey{Name: c.Claim}, claim)
 	if err == nil && !isNamesake(claim, c.UID) && meta.IsStatusConditionTrue(claim.Status.Conditions,
 		v1.ConditionTypeInstanceTerminating) {
 		return r, nil // told before: asking again is nothing new
 	}
-	r.writes, err = a.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
+	r.writes, err = o.editOwnStatus(ctx, c.Claim, c.UID, func(claim *v1.NodeClaim) {
 		setUnlessFalse(claim, v1.ConditionTypeDrained)
 		setUnlessFalse(claim, v1.ConditionTypeVolumesDetached)
 		writeCondition(claim, metav1.Condition{Type: v1.ConditionTypeInstanceTerminating, Status: metav1.ConditionTrue,

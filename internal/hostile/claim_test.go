@@ -36,7 +36,8 @@ func written(t *testing.T, book *ingest.Book) (claims []*v1.NodeClaim, orders []
 	t.Helper()
 	s = book.Snapshot()
 	paper := &createdClaims{}
-	actor := actuate.Actor{Client: paper, Now: time.Now, Names: func() *resource.Names { return s.Names }}
+	actor := actuate.Actor{Objects: actuate.Objects{Client: paper}, Now: time.Now,
+		Names: func() *resource.Names { return s.Names }}
 	for _, c := range plan.Make(s, policy(), nil, nil).Commands {
 		create, ok := c.(command.CreateClaim)
 		if !ok {

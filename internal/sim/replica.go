@@ -113,9 +113,8 @@ func (s *Sim) start() *replica {
 		World: world{r}, Observer: observer{r}, Policy: s.policy, Wait: r.wait, Now: r.clock.Now, IsLeader: r.leads,
 		Planner: s.planner(),
 		Actor: &actuate.Actor{
-			Client: api{r: r}, Live: api{r: r, live: true}, Cloud: cloudClient{r}, Now: r.clock.Now,
-			Names: r.book.Names,
-			Wait:  r.wait,
+			Objects: actuate.Objects{Client: api{r: r}, Live: api{r: r, live: true}, Wait: r.wait},
+			Cloud:   cloudClient{r}, Now: r.clock.Now, Names: r.book.Names,
 		},
 	}
 	r.book.NoteNodeClassVersion(theClass(), fmt.Sprint(s.cloud.image))
