@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
@@ -79,10 +80,10 @@ func printPlan(out io.Writer, p *plan.Plan) {
 	}
 	for i := range p.Placement.Unplaced {
 		u := &p.Placement.Unplaced[i]
-		fmt.Fprintf(out, "  %s has no place: %s\n", u.Pod.ID(), u.String())
+		fmt.Fprintf(out, "  %s has no place: %s\n", u.Pod.ID(), render.Unplaced(u))
 	}
 	for _, fault := range p.Placement.Faults {
-		fmt.Fprintf(out, "  a mistake of the planner: %s\n", fault)
+		fmt.Fprintf(out, "  a mistake of the planner: %s\n", render.Fault(fault))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -249,7 +250,7 @@ func (a *Actor) setClaim(ctx context.Context, c command.SetClaim) (result, error
 	}
 	writes, err := a.editClaimStatus(ctx, c.Claim, func(claim *v1.NodeClaim) {
 		for _, cond := range c.Conditions {
-			setCondition(claim, cond)
+			setCondition(claim, render.Condition(cond))
 		}
 		if !c.LastPodEvent.IsZero() {
 			claim.Status.LastPodEventTime = metav1.NewTime(c.LastPodEvent)

@@ -209,7 +209,7 @@ func errands() []errand {
 			change: func(claim *v1.NodeClaim, _ *corev1.Node) { claim.UID = "" }},
 		{name: "release", c: command.Release{Claim: "a", UID: "uid-1", Node: "a", NodeUID: "n"}, change: leaving},
 		{name: "release a node", c: command.Release{Node: "a", NodeUID: "n"}, change: leaving},
-		{name: "status of a pool", c: command.SetPool{Pool: "default", Status: cluster.PoolStatus{Nodes: 3}}},
+		{name: "status of a pool", c: command.SetPool{Pool: "default", Status: command.PoolStatus{Nodes: 3}}},
 		{name: "status of a claim", c: command.SetClaim{Claim: "a", Deadline: deadline, LastPodEvent: deadline}},
 		{name: "stamp a pool", c: command.WritePoolHash{Pool: "default", Hash: "1", Version: "v3"}},
 		{name: "stamp a claim", c: command.WriteClaimHash{Claim: "a", UID: "uid-1", Hash: "1", Version: "v3"}},

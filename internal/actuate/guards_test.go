@@ -201,7 +201,7 @@ func TestFaultsAreReported(t *testing.T) {
 			Name: "p", Node: "n"},
 		command.WritePoolHash{Pool: "default", UID: "pool", Hash: "1", Version: "v"}, command.WriteClaimHash{Claim: "x",
 			UID: "uid-1", Hash: "1", Version: "v"},
-		command.SetClaim{Claim: "x", Conditions: []cluster.Condition{{Type: "T", Status: cluster.True}}},
+		command.SetClaim{Claim: "x", Conditions: []command.Condition{{Type: "T", Status: cluster.True}}},
 	} {
 		s := newStage(t, fail, ours("x"), node.DeepCopy(), pod.DeepCopy(), pool.DeepCopy())
 		if out := s.do(c); out.Err == nil {
@@ -295,8 +295,8 @@ func TestAdoptionPutsTheFinalizerOn(t *testing.T) {
 
 func TestPoolTellsItsStatus(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "pool"}})
-	status := cluster.PoolStatus{Nodes: 3, ClassGeneration: 7, Resources: resource.Vector{resource.CPU: 2500},
-		Conditions: []cluster.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}}
+	status := command.PoolStatus{Nodes: 3, ClassGeneration: 7, Resources: resource.Vector{resource.CPU: 2500},
+		Conditions: []command.Condition{{Type: "Ready", Status: cluster.True, Reason: "Ready"}}}
 	out := s.do(command.SetPool{Pool: "default", Status: status})
 	if out.Err != nil || len(out.Writes) != 1 || out.Writes[0].Kind != command.KindPool || out.Writes[0].Version == "" {
 		t.Fatalf("outcome %+v", out)

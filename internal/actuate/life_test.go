@@ -37,7 +37,7 @@ func TestDeadlineIsWritten(t *testing.T) {
 	}{{deadline, "2026-11-15T12:00:00Z"}, {deadline.Add(time.Hour), "2026-11-15T12:00:00Z"}, {deadline.Add(-time.Hour),
 		"2026-11-15T11:00:00Z"}} {
 		out := s.do(command.SetClaim{Claim: "a", Deadline: x.at,
-			Conditions: []cluster.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.Unknown,
+			Conditions: []command.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.Unknown,
 				Reason: "Draining"}}})
 		if out.Err != nil || len(out.Writes) != 2 {
 			t.Fatalf("outcome %+v", out)
@@ -167,7 +167,7 @@ func TestFalseConditionsStand(t *testing.T) {
 	if out := s.do(command.LaunchInstance{Claim: "a"}); out.Err != nil {
 		t.Fatal(out.Err)
 	}
-	wrong := []cluster.Condition{{Type: v1.ConditionTypeConsistentStateFound, Status: cluster.False, Reason: "X"},
+	wrong := []command.Condition{{Type: v1.ConditionTypeConsistentStateFound, Status: cluster.False, Reason: "X"},
 		{Type: v1.ConditionTypeVolumesDetached, Status: cluster.False, Reason: "X"}}
 	id := s.claim("a").Status.ProviderID
 	for _, c := range []command.Command{command.SetClaim{Claim: "a", Conditions: wrong}, command.Initialize{Claim: "a",

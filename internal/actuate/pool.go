@@ -13,6 +13,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // setPool writes a pool's status.
@@ -31,7 +32,7 @@ func (a *Actor) setPool(ctx context.Context, c command.SetPool) (result, error) 
 			}
 			meta.SetStatusCondition(&pool.Status.Conditions, metav1.Condition{
 				Type: cond.Type, Status: metav1.ConditionStatus(cond.Status), Reason: cond.Reason,
-				Message:            cond.Message,
+				Message:            render.Text(cond.Text),
 				ObservedGeneration: cond.Generation,
 			})
 		}

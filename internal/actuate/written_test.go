@@ -196,7 +196,7 @@ func TestLastPodEventAndDeadline(t *testing.T) {
 		touched != 0 {
 		t.Errorf("outcome %+v after %d writes of the status", out, touched)
 	}
-	cond := []cluster.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.True, Reason: "Drained"}}
+	cond := []command.Condition{{Type: v1.ConditionTypeDrained, Status: cluster.True, Reason: "Drained"}}
 	if out := s.do(command.SetClaim{Claim: "a", Conditions: cond}); out.Err != nil ||
 		!s.claim("a").Status.LastPodEventTime.Time.Equal(event) {
 		t.Errorf("outcome %+v, the last pod event was at %s", out, s.claim("a").Status.LastPodEventTime)
@@ -206,13 +206,13 @@ func TestLastPodEventAndDeadline(t *testing.T) {
 // A pool's status takes conditions off that hold no more, and keeps the others.
 func TestPoolConditionsComeAndGo(t *testing.T) {
 	s := newStage(t, interceptor.Funcs{}, &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "default", UID: "p"}})
-	status := cluster.PoolStatus{Nodes: 3, Conditions: []cluster.Condition{{Type: "Held", Status: cluster.True,
+	status := command.PoolStatus{Nodes: 3, Conditions: []command.Condition{{Type: "Held", Status: cluster.True,
 		Reason: "Held"}}}
 	for range 2 {
 		if out := s.do(command.SetPool{Pool: "default", Status: status}); out.Err != nil {
 			t.Fatal(out.Err)
 		}
-		status.Conditions = []cluster.Condition{{Type: "Held", Status: cluster.Absent},
+		status.Conditions = []command.Condition{{Type: "Held", Status: cluster.Absent},
 			{Type: "Ready", Status: cluster.True, Reason: "Ready"}}
 	}
 	pool := &v1.NodePool{}

@@ -22,6 +22,7 @@ const module = "github.com/tenon-sh/tenon"
 func floors() map[string]int {
 	return map[string]int{
 		"internal/resource": 0, "internal/require": 0, "internal/pack/lp": 0,
+		"internal/reason": 0, "internal/render": 2,
 		"internal/cluster": 1, "internal/command": 1, "internal/pack": 1,
 		"internal/schedule": 2, "internal/disrupt": 2, "internal/nominate": 2, "internal/lifecycle": 2,
 		"internal/plan":     2,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -217,7 +218,16 @@ type Problem struct {
 	Text  string
 }
 
-// PoolStatus is the part of a NodePool's status that a plan keeps up to date.
+// ProblemsText tells of all of them, field by field.
+func ProblemsText(list []Problem) reason.Text {
+	texts := make([]reason.Text, len(list))
+	for i, p := range list {
+		texts[i] = reason.Of(reason.About, p.Field, p.Text)
+	}
+	return reason.Join(texts...)
+}
+
+// PoolStatus is what a NodePool's status says of what a plan keeps up to date.
 type PoolStatus struct {
 	Nodes           int64
 	Resources       resource.Vector
@@ -225,13 +235,13 @@ type PoolStatus struct {
 	Conditions      []Condition
 }
 
-// Condition is a status condition; Message is written for people.
+// Condition is a status condition of an object; Message is written for people.
 type Condition struct {
 	Type    string
 	Status  ConditionStatus
 	Reason  string
 	Message string
-	// Since is when the status last changed; it is read, never written by a plan.
+	// Since is when the status last changed.
 	Since time.Time
 	// Generation of the object that the condition was made for.
 	Generation int64

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -129,7 +130,7 @@ type Unfence struct {
 type DeleteClaim struct {
 	Claim, UID, Node string
 	Reason           Reason
-	Message          string
+	Text             reason.Text
 	// Missing is the node of instance ProviderID whose absence is the reason: if the API server has it after all, the
 	// claim stays.
 	Missing, ProviderID string
@@ -147,7 +148,7 @@ type DeleteNode struct {
 	Node, UID  string
 	ProviderID string
 	Reason     Reason
-	Message    string
+	Text       reason.Text
 }
 
 // Evict asks a pod to leave its node.
@@ -188,10 +189,28 @@ type Release struct {
 // Adopt puts our finalizer on a claim that somebody else created, before an instance is launched for it.
 type Adopt struct{ Claim string }
 
+// PoolStatus is the part of a NodePool's status that a plan keeps up to date.
+type PoolStatus struct {
+	Nodes           int64
+	Resources       resource.Vector
+	ClassGeneration int64
+	Conditions      []Condition
+}
+
+// Condition is a status condition that is to be written.
+type Condition struct {
+	Type   string
+	Status cluster.ConditionStatus
+	Reason string
+	Text   reason.Text
+	// Generation of the object that the condition was made for.
+	Generation int64
+}
+
 // SetPool writes a pool's status.
 type SetPool struct {
 	Pool   string
-	Status cluster.PoolStatus
+	Status PoolStatus
 }
 
 // WritePoolHash writes the hash of a pool's template on the pool. A namesake, with another UID, is left alone.
@@ -205,7 +224,7 @@ type WriteClaimHash struct{ Claim, UID, Hash, Version string }
 // they are set.
 type SetClaim struct {
 	Claim        string
-	Conditions   []cluster.Condition
+	Conditions   []Condition
 	LastPodEvent time.Time
 	Deadline     time.Time
 }

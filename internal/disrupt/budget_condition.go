@@ -2,12 +2,10 @@ package disrupt
 
 import (
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // BudgetsCondition is what a pool's status says about its disruption budgets: for each reason how many nodes may be
@@ -18,28 +16,28 @@ import (
 // moments; and how many are being disrupted just now is not told: it would be written anew with each.
 //
 // It is False while a budget that is zero, or can't be read, keeps some reason from doing anything at all.
-func BudgetsCondition(p *cluster.Pool, nodes int64) cluster.Condition {
+func BudgetsCondition(p *cluster.Pool, nodes int64) command.Condition {
 	b := &poolBudget{pool: p, total: int(nodes), repairTotal: int(nodes), limits: make(map[command.Reason]budgetLimit)}
 	var lines []allowance
 	var groups []string
 	blocked, reasons := 0, BudgetReasons()
-	for _, reason := range reasons {
-		line := b.allowanceFor(reason)
+	for _, of := range reasons {
+		line := b.allowanceFor(of)
 		if line.forbidden {
 			blocked++
 		}
 		if group := slices.Index(lines, line); group >= 0 {
-			groups[group] += ", " + string(reason)
+			groups[group] += ", " + string(of)
 			continue
 		}
-		lines, groups = append(lines, line), append(groups, string(reason))
+		lines, groups = append(lines, line), append(groups, string(of))
 	}
-	parts := make([]string, len(lines))
+	parts := make([]reason.Text, len(lines))
 	for i := range lines {
-		parts[i] = groups[i] + ": " + b.describe(lines[i])
+		parts[i] = reason.Of(reason.About, groups[i], b.describe(lines[i]))
 	}
-	c := cluster.Condition{Type: cluster.BudgetsAllow, Status: cluster.True, Reason: "BudgetsAllow",
-		Message: "of " + strconv.Itoa(b.total) + " nodes at the same time: " + strings.Join(parts, "; ")}
+	c := command.Condition{Type: cluster.BudgetsAllow, Status: cluster.True, Reason: "BudgetsAllow",
+		Text: reason.Of(reason.BudgetsTogether, b.total, reason.Join(parts...))}
 	switch blocked {
 	case 0:
 	case len(reasons):
@@ -68,37 +66,36 @@ func (pb *poolBudget) allowanceFor(reason command.Reason) allowance {
 	return out
 }
 
-// describe puts an allowance into words.
-func (pb *poolBudget) describe(l allowance) string {
-	text := "all, no budget holds"
+// describe tells an allowance.
+func (pb *poolBudget) describe(l allowance) reason.Text {
+	text := reason.Of(reason.NoBudgetHolds)
 	switch {
 	case l.limit.budget < 0:
 	case l.forbidden:
-		text = "none (" + pb.describeBudget(l.limit.budget) + ")"
+		text = reason.Of(reason.BudgetForbids, pb.describeBudget(l.limit.budget))
 	default:
-		text = "up to " + strconv.Itoa(l.limit.allowed) + " (" + pb.describeBudget(l.limit.budget) + ")"
+		text = reason.Of(reason.BudgetAllows, l.limit.allowed, pb.describeBudget(l.limit.budget))
 	}
 	if l.nextChange < 0 {
 		return text
 	}
-	at := pb.pool.Budgets[l.nextChange].ChangesAt.UTC().Format(time.RFC3339)
+	at := pb.pool.Budgets[l.nextChange].ChangesAt
 	if l.nextChange == l.limit.budget {
-		return text + " until " + at
+		return reason.Of(reason.AllowedUntil, text, at)
 	}
-	return text + ", from " + at + " on " + pb.describeBudget(l.nextChange)
+	return reason.Of(reason.AllowedFrom, text, at, pb.describeBudget(l.nextChange))
 }
 
 // describeBudget tells a budget by its place in the pool's spec and what it allows.
-func (pb *poolBudget) describeBudget(i int) string {
+func (pb *poolBudget) describeBudget(i int) reason.Text {
 	b := &pb.pool.Budgets[i]
-	text := "budgets[" + strconv.Itoa(i) + "]"
 	switch {
 	case b.Broken:
-		return text + " can't be read"
+		return reason.Of(reason.BudgetBroken, i)
 	case b.Percent:
-		return text + ", " + strconv.Itoa(b.Nodes) + "%"
+		return reason.Of(reason.BudgetOfPercent, i, b.Nodes)
 	}
-	return text + ", " + strconv.Itoa(b.Nodes)
+	return reason.Of(reason.BudgetOfNodes, i, b.Nodes)
 }
 
 // nextChange is the budget by which the answer changes first by itself, or -1: the window of the budget that binds
@@ -124,4 +121,11 @@ func (pb *poolBudget) nextChange(reason command.Reason, now budgetLimit) int {
 		}
 	}
 	return first
+}
+
+// AllowedNow says what a pool's budgets allow for a reason at this moment, which of them says so, until when, and how
+// many nodes are out already.
+func AllowedNow(s *cluster.Snapshot, p *cluster.Pool, of command.Reason) reason.Text {
+	b := newPoolBudget(s, p)
+	return reason.Of(reason.AllowedNow, b.describe(b.allowanceFor(of)), b.total, b.unavailable)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // drawPool draws a pool with budgets and nodes in all states.
@@ -243,7 +244,7 @@ func TestBudgetsAreTold(t *testing.T) {
 			"of 42 nodes at the same time: Empty, Underutilized, Drifted, Unhealthy: none (budgets[0], 0)"},
 	}
 	for _, c := range cases {
-		got := disrupt.BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes)
+		got := render.Condition(disrupt.BudgetsCondition(&cluster.Pool{Name: "p", Budgets: c.budgets}, c.nodes))
 		if want := (cluster.Condition{Type: cluster.BudgetsAllow, Status: c.status, Reason: c.reason,
 			Message: c.message}); got != want {
 			t.Errorf("%s:\n%+v\nwant\n%+v", c.name, got, want)
@@ -256,7 +257,7 @@ func TestBudgetsInALine(t *testing.T) {
 	f := disrupttest.NewFleet()
 	f.Pool.Budgets[0].Nodes = 50
 	f.Host("n3").Ready = false
-	if got, want := disrupt.DescribeBudget(f.S.Seal(), f.Pool, command.Drifted), "up to 2 (budgets[0], 50%) of 3 "+
+	if got, want := render.Text(disrupt.AllowedNow(f.S.Seal(), f.Pool, command.Drifted)), "up to 2 (budgets[0], 50%) of 3 "+
 		"nodes, and "+
 		"1 are out"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -1,11 +1,11 @@
 package disrupt
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // NodeHealth knows which nodes of one snapshot are to be replaced for their health.
@@ -122,10 +122,9 @@ type UnhealthyCondition struct {
 // DueAt is when the condition has been tolerated for long enough.
 func (u *UnhealthyCondition) DueAt() time.Time { return u.since.Add(u.Policy.Toleration) }
 
-// Message says what ails the node.
-func (u *UnhealthyCondition) Message(n *cluster.Node) string {
-	return fmt.Sprintf("condition %s of node %s has been %s for %s or longer", u.Policy.Type, n.Name, u.Policy.Status,
-		u.Policy.Toleration)
+// Text says what ails the node.
+func (u *UnhealthyCondition) Text(n *cluster.Node) reason.Text {
+	return reason.Of(reason.ConditionLasts, u.Policy.Type, n.Name, u.Policy.Status, u.Policy.Toleration)
 }
 
 // needsRepair reports whether a claim's node is so ill, and has been for so long, that it is to be replaced, and nobody

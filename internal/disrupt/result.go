@@ -2,11 +2,11 @@ package disrupt
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -79,34 +79,34 @@ type GivenUp struct {
 // AddDryRun tells what a dry run keeps from being done.
 func (r *Result) AddDryRun(m Move, candidates []Candidate) {
 	r.DryRuns = append(r.DryRuns, m)
-	what := ""
+	var what reason.Text
 	switch {
 	case m.Reason == command.Underutilized && len(m.Bins) == 0:
-		what = "its pods fit on nodes that are there"
+		what = reason.Of(reason.PodsFit)
 	case m.Reason == command.Underutilized && len(m.Bins) == 1:
-		what = "one cheaper node would take its pods"
+		what = reason.Of(reason.OneCheaperNode)
 	case m.Reason == command.Underutilized:
-		what = fmt.Sprintf("%d cheaper nodes would take its pods", len(m.Bins))
+		what = reason.Of(reason.CheaperNodes, len(m.Bins))
 	case m.Reason == command.Drifted:
-		what = "it is no longer what its NodePool and NodeClass ask for"
+		what = reason.Of(reason.NoLongerAsAsked)
 	case m.Reason == command.Expired:
-		what = "it comes to the end of its expireAfter"
+		what = reason.Of(reason.EndOfLife)
 	case m.Reason == command.Unhealthy:
-		what = "it is unhealthy"
+		what = reason.Of(reason.Unhealthy)
 	}
 	if len(candidates) > 1 {
-		what += fmt.Sprintf(", together with %d other nodes", len(candidates)-1)
+		what = reason.Of(reason.TogetherWith, what, len(candidates)-1)
 	}
-	text := fmt.Sprintf("Dry run: would disrupt the node (%s: %s); %d pods would move", m.Reason, what, m.Evicted)
+	text := reason.Of(reason.DryRunMove, m.Reason, what, m.Evicted)
 	if m.Reason == command.Underutilized {
-		text += fmt.Sprintf(" and $%.2f a month be saved", (m.Before-m.After)*HoursPerMonth)
+		text = reason.Of(reason.DryRunSaving, m.Reason, what, m.Evicted, (m.Before-m.After)*HoursPerMonth)
 	}
 	for i := range candidates {
 		r.Notes = append(r.Notes, dryRunNotes(&candidates[i], text)...)
 	}
 }
 
-func dryRunNotes(c *Candidate, text string) []cluster.Note {
+func dryRunNotes(c *Candidate, text reason.Text) []cluster.Note {
 	return []cluster.Note{c.Node.Note(string(DryRun), text), c.Claim.Note(string(DryRun), text)}
 }
 

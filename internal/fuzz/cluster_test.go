@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -95,7 +96,7 @@ func dump(p *plan.Plan) string {
 		fmt.Fprintf(&b, "%s@%s\n", a.Pod.UID, a.Host)
 	}
 	for i := range p.Placement.Unplaced {
-		fmt.Fprintf(&b, "%s: %s\n", p.Placement.Unplaced[i].Pod.UID, p.Placement.Unplaced[i].String())
+		fmt.Fprintf(&b, "%s: %s\n", p.Placement.Unplaced[i].Pod.UID, render.Unplaced(&p.Placement.Unplaced[i]))
 	}
 	fmt.Fprintln(&b, p.WakeAt, p.Notes)
 	return b.String()
@@ -141,7 +142,7 @@ func checkPlaces(t *testing.T, s *cluster.Snapshot, p *plan.Plan) {
 	}
 	for i := range p.Placement.Unplaced {
 		places[p.Placement.Unplaced[i].Pod.UID]++
-		if p.Placement.Unplaced[i].String() == "" {
+		if render.Unplaced(&p.Placement.Unplaced[i]) == "" {
 			t.Errorf("%s is refused without a reason", p.Placement.Unplaced[i].Pod.ID())
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/hostile"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -61,7 +62,7 @@ func TestOthersGetTheirNodes(t *testing.T) {
 		}
 		told := make(map[string]string)
 		for i := range p.Placement.Unplaced {
-			told[p.Placement.Unplaced[i].Pod.UID] = p.Placement.Unplaced[i].String()
+			told[p.Placement.Unplaced[i].Pod.UID] = render.Unplaced(&p.Placement.Unplaced[i])
 		}
 		for _, o := range c.Objects {
 			pod, ok := o.(*corev1.Pod)

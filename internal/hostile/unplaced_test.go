@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/hostile"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // TestReasonsOfManyClassesAreSmall: thousands of classes that ask for what no pool has are each told what it has. What
@@ -40,7 +41,7 @@ func TestReasonsOfManyClassesAreSmall(t *testing.T) {
 			t.Errorf("%s: %d of %d pods are told why they have no place", c.Name, n, classes)
 		}
 		for i := range p.Placement.Unplaced {
-			if text := p.Placement.Unplaced[i].String(); !strings.Contains(text, c.says) {
+			if text := render.Unplaced(&p.Placement.Unplaced[i]); !strings.Contains(text, c.says) {
 				t.Fatalf("%s: expected a reason with %q, found %q", c.Name, c.says, text)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
@@ -45,9 +46,9 @@ func TestUnreadablePodHarmsNobody(t *testing.T) {
 		t.Fatalf("%d pods wait, told %+v", len(s.Pending()), broken)
 	}
 	for _, u := range schedule.Place(s.SchedulerView(), schedule.Settings{}).Unplaced {
-		if says := strings.Contains(u.String(), "taking in pod default/bad failed, which is a mistake in Tenon: what "+
+		if says := strings.Contains(render.Unplaced(&u), "taking in pod default/bad failed, which is a mistake in Tenon: what "+
 			"is that?"); says != (u.Pod.Name == "bad") {
-			t.Errorf("%s is told %s", u.Pod.Name, u.String())
+			t.Errorf("%s is told %s", u.Pod.Name, render.Unplaced(&u))
 		}
 	}
 	// It still counts where it goes, and goes.

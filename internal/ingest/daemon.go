@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // generationLabel tells from which generation of its DaemonSet's template a pod was made. The set itself has the number
@@ -35,18 +36,19 @@ func (b *Book) daemonsNow() []*cluster.Daemon {
 	return slices.DeleteFunc(b.daemons.InOrder(), func(d *cluster.Daemon) bool {
 		note := cluster.Note{Kind: "DaemonSet", Namespace: d.Namespace, Name: d.Name, UID: d.UID, Warning: true}
 		tooMany, missing := b.specs.Obstacles(d.Class.Key)
+		why := ""
 		switch over := b.daemons.TooLong(d.UID); {
 		case over != "":
-			note.Reason, note.Message = tooLong, over
+			note.Reason, why = tooLong, over
 		case len(tooMany) > 0:
-			note.Reason, note.Message = tooLong, strings.Join(tooMany, "; ")
+			note.Reason, why = tooLong, strings.Join(tooMany, "; ")
 		case len(missing) > 0:
-			note.Reason, note.Message = "NotOffered", "its pods ask for "+podspec.NotOfferedMessage(missing)
+			note.Reason, why = "NotOffered", "its pods ask for "+podspec.NotOfferedMessage(missing)
 		default:
 			b.notes.forget("DaemonSet", d.UID)
 			return false
 		}
-		note.Message += "; no room is kept for the DaemonSet on new nodes"
+		note.Text = reason.Said(why + "; no room is kept for the DaemonSet on new nodes")
 		b.notes["DaemonSet"+d.UID] = note
 		return true
 	})

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -48,7 +49,7 @@ func TestDoNotDisruptIsReadAndEnds(t *testing.T) {
 		}
 		told := ""
 		for _, n := range s.Notes {
-			told += n.Reason + " " + n.Message
+			told += n.Reason + " " + render.Text(n.Text)
 			if !n.Warning || n.UID != "a" || n.Kind != "Pod" || n.Name != "a" {
 				t.Errorf("%q: note %+v", c.text, n)
 			}

@@ -14,6 +14,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 func TestEvictionCost(t *testing.T) {
@@ -45,7 +46,7 @@ func TestEvictionCost(t *testing.T) {
 		if got := s.Pods[0].EvictionCost; got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
-		if told := len(s.Notes) == 1 && strings.Contains(s.Notes[0].Message, c.told); told != (c.told != "") ||
+		if told := len(s.Notes) == 1 && strings.Contains(render.Text(s.Notes[0].Text), c.told); told != (c.told != "") ||
 			len(s.Notes) > 1 {
 			t.Errorf("%s: notes %v", c.what, s.Notes)
 		}

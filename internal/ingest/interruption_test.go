@@ -12,6 +12,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // spotClaim is a claim that has become a spot instance of type m in zone z.
@@ -98,7 +99,7 @@ func TestInterruptionIsRead(t *testing.T) {
 	b.SetClaim(spotClaim("2", "Preempted tomorrow"))
 	s := b.Snapshot()
 	if s.Claim("a").IsInterrupted() || len(s.Notes) != 1 || s.Notes[0].Reason != "InvalidInterruption" ||
-		!s.Notes[0].Warning || s.Notes[0].Message != `annotation tenon.sh/interruption is ignored: reading an `+
+		!s.Notes[0].Warning || render.Text(s.Notes[0].Text) != `annotation tenon.sh/interruption is ignored: reading an `+
 		`interruption: "tomorrow" is neither a time such as 2026-01-31T12:00:00Z nor the word force` {
 		t.Errorf("%+v, notes %v", s.Claim("a").Interruption, s.Notes)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // readKubeSystem takes in what the namespace kube-system says about the cluster: its identity, and when a person has
@@ -20,9 +21,8 @@ func (b *Book) readKubeSystem(ns *corev1.Namespace) {
 	if delete(b.notes, key); wrong {
 		b.notes[key] = cluster.Note{Kind: "Namespace", Name: ns.Name, UID: string(ns.UID), Warning: true,
 			Reason: "InvalidEndOrphansAnnotation",
-			Message: fmt.Sprintf("Annotation %s is %.64q and is ignored; it must be the time at which it is written, "+
-				"such as 2030-01-31T12:00:00Z",
-				cluster.EndOrphansAnnotation, text)}
+			Text: reason.Said(fmt.Sprintf("Annotation %s is %.64q and is ignored; it must be the time at which it is "+
+				"written, such as 2030-01-31T12:00:00Z", cluster.EndOrphansAnnotation, text))}
 	}
 	if said.Equal(b.endOrphans) && string(ns.UID) == b.identity && told == wrong {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // kube-system says which cluster it is, and when a person has said that orphans may be ended. Other namespaces say
@@ -45,7 +46,7 @@ func TestWhatTheSystemNamespaceSays(t *testing.T) {
 		s := b.Snapshot()
 		note := ""
 		for _, n := range s.Notes {
-			note = n.Message
+			note = render.Text(n.Text)
 		}
 		if !s.EndOrphans.Equal(x.want) || note != x.note {
 			t.Errorf("%s with %q: %v and %q, want %v and %q", x.name, x.value, s.EndOrphans, note, x.want, x.note)

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // notes are what is to be told about objects, by kind and UID.
@@ -36,7 +37,7 @@ func (b *Book) tellTooLong(kind string, o metav1.Object, instead string) {
 	if why := decode.TooLongPart(&metav1.ObjectMeta{ManagedFields: o.GetManagedFields()}); why != "" {
 		b.notes[kind+id] = cluster.Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 			UID:    string(o.GetUID()),
-			Reason: tooLong, Warning: true, Message: why + "; " + instead}
+			Reason: tooLong, Warning: true, Text: reason.Said(why + "; " + instead)}
 		b.noteAndWake(change.None)
 	}
 }

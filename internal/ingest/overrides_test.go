@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/api/roundtrip"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/pools"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // cared is a pool with annotations, as a snapshot shows it.
@@ -91,7 +92,7 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	p.Annotations = map[string]string{"tenon.sh/dryrun": "true", "tenon.sh/launch-timeout": "1m"}
 	b.SetPool(p)
 	notes := b.Snapshot().Notes
-	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || notes[0].Message != "this version does not know "+
+	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || render.Text(notes[0].Text) != "this version does not know "+
 		"tenon.sh/dryrun, and does nothing about it; correct the name, or remove it" {
 		t.Errorf("notes %v", notes)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/podspec"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // SetPDB takes in a PodDisruptionBudget.
@@ -41,8 +42,8 @@ func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 		decode.TooLongPart(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
-			Message: why + "; the budget is taken to count every pod of its namespace; select pods by a label that " +
-				"they share",
+			Text: reason.Said(why + "; the budget is taken to count every pod of its namespace; select pods by a label " +
+				"that they share"),
 		}
 		return cluster.Selector{}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // Where a volume is rules out a pool: each pod is told of its own volume, although the pods are of one class.
@@ -32,7 +33,7 @@ func TestAPodIsToldWhereItsVolumeIs(t *testing.T) {
 	for i := range p.Placement.Unplaced {
 		u := &p.Placement.Unplaced[i]
 		classes[u.Pod.Class] = true
-		if got := u.String(); got != want[u.Pod.Name] || u.Volume() != "pv-"+u.Pod.Name {
+		if got := render.Unplaced(u); got != want[u.Pod.Name] || u.Volume() != "pv-"+u.Pod.Name {
 			t.Errorf("%s is told %q, want %q", u.Pod.Name, got, want[u.Pod.Name])
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/ingest/offerings"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 func spotOf(kind, zone string) command.UnavailableOffering {
@@ -201,7 +202,7 @@ func TestAPodIsToldWhatTheCloudAsksFor(t *testing.T) {
 			if len(p.Placement.Unplaced) != 1 {
 				t.Fatalf("%d pods without a place", len(p.Placement.Unplaced))
 			}
-			if got := p.Placement.Unplaced[0].String(); !strings.HasSuffix(got, ": "+tc.want) {
+			if got := render.Unplaced(&p.Placement.Unplaced[0]); !strings.HasSuffix(got, ": "+tc.want) {
 				t.Errorf("the pod is told %q", got)
 			}
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/ingest/defaultspread"
 	"github.com/tenon-sh/tenon/internal/ingest/feed"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // filler writes a text into every string of an object, however deep.
@@ -371,7 +372,7 @@ func TestWhatIsTooLargeToBeKeptIsTold(t *testing.T) {
 		"Service", "ReplicaSet", "StatefulSet", "ReplicationController",
 	} {
 		if !slices.ContainsFunc(s.Notes, func(n cluster.Note) bool {
-			return n.Kind == kind && n.Reason == tooLong && strings.Contains(n.Message, "bytes found")
+			return n.Kind == kind && n.Reason == tooLong && strings.Contains(render.Text(n.Text), "bytes found")
 		}) {
 			t.Errorf("the %s is not told: %+v", kind, s.Notes)
 		}

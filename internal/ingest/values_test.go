@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 func TestClaimValuesOfTheLifecycle(t *testing.T) {
@@ -34,7 +35,7 @@ func TestClaimValuesOfTheLifecycle(t *testing.T) {
 	b.SetClaim(change("soon"))
 	s = b.Snapshot()
 	if c := s.Claim("a"); !c.Deadline.IsZero() || len(s.Notes) != 1 || !s.Notes[0].Warning ||
-		s.Notes[0].Message != `annotation karpenter.sh/nodeclaim-termination-timestamp: "soon" is not a time and is `+
+		render.Text(s.Notes[0].Text) != `annotation karpenter.sh/nodeclaim-termination-timestamp: "soon" is not a time and is `+
 			`ignored; use one like 2026-01-31T12:00:00Z, or remove it` {
 		t.Errorf("deadline %s, notes %v", c.Deadline, s.Notes)
 	}

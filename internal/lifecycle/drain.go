@@ -1,12 +1,12 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // stuckAfter is how long past its grace period a terminating pod may hold up a drain: a minute. The second is for the
@@ -120,8 +120,7 @@ func (d *drainer) ask(pods []*cluster.Pod) {
 		case isProtected(pod, d.s.Now):
 			d.step.wake(d.lastEvictionTime(pod))
 			d.step.wake(pod.DoNotDisruptUntil)
-			d.step.warn(d.node.Note("FailedDraining", fmt.Sprintf("Pod %s asks not to be disrupted%s", pod.ID(),
-				untilText(pod.DoNotDisruptUntil))))
+			d.step.warn(d.node.Note("FailedDraining", protectedText(pod)))
 		default:
 			d.step.emit(evict)
 			d.step.wake(d.lastEvictionTime(pod))
@@ -134,11 +133,11 @@ func isProtected(p *cluster.Pod, now time.Time) bool {
 	return p.DoNotDisrupt && (p.DoNotDisruptUntil.IsZero() || now.Before(p.DoNotDisruptUntil))
 }
 
-func untilText(at time.Time) string {
-	if at.IsZero() {
-		return ""
+func protectedText(p *cluster.Pod) reason.Text {
+	if p.DoNotDisruptUntil.IsZero() {
+		return reason.Of(reason.PodProtected, p.ID())
 	}
-	return " until " + at.UTC().Format(time.RFC3339)
+	return reason.Of(reason.PodProtectedUntil, p.ID(), p.DoNotDisruptUntil)
 }
 
 // tellExpiring tells that the node's time runs out for pods that are still there.
@@ -147,10 +146,10 @@ func (d *drainer) tellExpiring() {
 		return
 	}
 	d.warned = true
-	message := fmt.Sprintf("All pods will be deleted by %s", d.deadline.UTC().Format(time.RFC3339))
-	d.step.warn(d.node.Note("TerminationGracePeriodExpiring", message))
+	text := reason.Of(reason.PodsDeletedBy, d.deadline)
+	d.step.warn(d.node.Note("TerminationGracePeriodExpiring", text))
 	if d.claim != nil {
-		d.step.warn(d.claim.Note("TerminationGracePeriodExpiring", message))
+		d.step.warn(d.claim.Note("TerminationGracePeriodExpiring", text))
 	}
 }
 

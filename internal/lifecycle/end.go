@@ -1,13 +1,13 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // endClaim takes a claim that is being deleted through fence, drain, detachment, termination and release, in this
@@ -167,19 +167,17 @@ func (st *claimStep) isDrained() bool {
 	pods, volumes := d.evictAndCount()
 	switch {
 	case d.isOver() && pods > 0:
-		st.setCondition(cluster.Drained, cluster.False, timeIsUp, "the node's time was up before all its pods had left")
+		st.setCondition(cluster.Drained, cluster.False, timeIsUp, reason.Of(reason.TimeUpForPods))
 	case pods > 0 && slow:
-		st.setCondition(cluster.Drained, cluster.Unknown, draining, "pods are leaving the node")
+		st.setCondition(cluster.Drained, cluster.Unknown, draining, reason.Of(reason.PodsLeaving))
 	}
 	switch {
 	case pods > 0:
 	case d.isOver() && len(volumes) > 0:
-		st.setCondition(cluster.VolumesDetached, cluster.False, timeIsUp, "the node's time was up before its volumes "+
-			"were detached")
+		st.setCondition(cluster.VolumesDetached, cluster.False, timeIsUp, reason.Of(reason.TimeUpForVolumes))
 	case len(volumes) > 0 && slow:
-		st.setCondition(cluster.Drained, cluster.True, cluster.Drained, "")
-		st.setCondition(cluster.VolumesDetached, cluster.Unknown, detaching, "volumes of pods that have left are "+
-			"still attached")
+		st.setCondition(cluster.Drained, cluster.True, cluster.Drained, reason.Text{})
+		st.setCondition(cluster.VolumesDetached, cluster.Unknown, detaching, reason.Of(reason.VolumesAttached))
 	}
 	if d.isOver() {
 		return true
@@ -208,7 +206,7 @@ func (d *drainer) evictAndCount() (pods int, volumes []string) {
 	volumes = d.attached()
 	if len(volumes) > 0 && !d.isOver() {
 		d.step.wake(d.deadline)
-		d.step.Notes = append(d.step.Notes, d.node.Note(detaching, fmt.Sprintf("Waiting for volumes to be detached: %s",
+		d.step.Notes = append(d.step.Notes, d.node.Note(detaching, reason.Of(reason.VolumesAwaited,
 			strings.Join(volumes, ", "))))
 	}
 	return 0, volumes

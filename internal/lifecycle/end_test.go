@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -146,7 +147,9 @@ func TestTheEndIsToldOnce(t *testing.T) {
 		told.Conditions[1].Status != cluster.Unknown {
 		t.Fatalf("told %+v", told)
 	}
-	c.Conditions = append(c.Conditions, told.Conditions...)
+	for _, cond := range told.Conditions {
+		c.Conditions = append(c.Conditions, render.Condition(cond))
+	}
 	step := Next(s, Settings{})
 	if len(step.Commands) != 0 || len(step.Notes) != 1 || step.Notes[0].Reason != "AwaitingVolumeDetachment" {
 		t.Errorf("told again: %+v", step)
@@ -332,8 +335,8 @@ func TestManyOrphansAreHeld(t *testing.T) {
 		}
 		step, status := Orphans(s.Seal())
 		if len(step.Commands) != x.ended || status.Held != x.held || status.Orphans != x.orphans+x.spare+x.unproven ||
-			(status.Message() != "") != (x.held > 0) {
-			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), status, status.Message())
+			(render.Text(status.Text()) != "") != (x.held > 0) {
+			t.Errorf("%+v: %d ended, %+v, %q", x, len(step.Commands), status, render.Text(status.Text()))
 		}
 	}
 }

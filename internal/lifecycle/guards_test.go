@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -317,8 +318,8 @@ func TestWhatStandsBetweenANodeAndItsPods(t *testing.T) {
 		s, c, n := starting()
 		s.Names = names
 		x.set(c, n)
-		if reason, message := notReadyReason(s, c, n); reason != x.reason || (message == "") != (reason == "") {
-			t.Errorf("%s: %q (%s), want %q", x.name, reason, message, x.reason)
+		if got := notReadyReason(s, c, n); got.Reason != x.reason || got.Text.IsZero() != (got.Reason == "") {
+			t.Errorf("%s: %+v, want %q", x.name, got, x.reason)
 		}
 	}
 }
@@ -363,7 +364,7 @@ func TestAConditionIsSaidOnce(t *testing.T) {
 	} {
 		step := claimStep{claim: &cluster.Claim{Conditions: []cluster.Condition{{Type: "T", Status: cluster.True,
 			Reason: "R", Message: "m"}}}}
-		if got := step.setCondition("T", x.status, x.reason, x.message); got != x.said ||
+		if got := step.setCondition("T", x.status, x.reason, reason.Said(x.message)); got != x.said ||
 			(len(step.status.Conditions) == 0) != x.said {
 			t.Errorf("%s: said already %v, and to be written %+v", x.name, got, step.status.Conditions)
 		}

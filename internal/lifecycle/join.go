@@ -1,13 +1,14 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -32,7 +33,7 @@ func (st *claimStep) register() {
 	timeout := st.timeouts().Registration
 	deadline := st.claim.Condition(cluster.Launched).Since.Add(timeout)
 	if !st.s.Now.Before(deadline) {
-		st.deleteClaim(command.RegistrationTimeout, fmt.Sprintf("its node did not register within %s", timeout))
+		st.deleteClaim(command.RegistrationTimeout, reason.Of(reason.NotRegistered, timeout))
 		return
 	}
 	st.wake(deadline)
@@ -40,10 +41,9 @@ func (st *claimStep) register() {
 		return
 	}
 	if n := st.nodesOf(st.claim.ProviderID); n > 1 {
-		message := fmt.Sprintf("%d nodes say that they are instance %s; delete those that are not", n,
-			st.claim.ProviderID)
-		st.setCondition(cluster.Registered, cluster.Unknown, "MultipleNodesFound", message)
-		st.warn(st.claim.Note("MultipleNodesFound", message))
+		text := reason.Of(reason.SeveralNodes, n, st.claim.ProviderID)
+		st.setCondition(cluster.Registered, cluster.Unknown, "MultipleNodesFound", text)
+		st.warn(st.claim.Note("MultipleNodesFound", text))
 		return
 	}
 	registered, _ := st.node.Labels.Get(cluster.RegisteredLabel)
@@ -92,8 +92,8 @@ func (st *claimStep) maintain() {
 	st.openWhenDue()
 	open := st.claim.Is(cluster.Initialized)
 	if !open {
-		if reason, message := notReadyReason(st.s, st.claim, st.node); reason != "" {
-			st.waitForInitialization(reason, message)
+		if why := notReadyReason(st.s, st.claim, st.node); why.Reason != "" {
+			st.waitForInitialization(why)
 			return
 		}
 		st.emit(command.Initialize{Claim: st.claim.Name, Node: st.node.Name})
@@ -104,72 +104,72 @@ func (st *claimStep) maintain() {
 }
 
 // waitForInitialization tells what holds the node up once that takes long, and gives it up when it takes too long.
-func (st *claimStep) waitForInitialization(reason, message string) {
+func (st *claimStep) waitForInitialization(why command.Condition) {
 	since := st.claim.Condition(cluster.Registered).Since
 	if timeout := st.timeouts().Initialization; timeout > 0 {
 		if deadline := since.Add(timeout); st.s.Now.Before(deadline) {
 			st.wake(deadline)
 		} else {
-			st.deleteClaim(command.InitializationTimeout, fmt.Sprintf("its node was not ready for pods within %s: %s",
-				timeout, message))
+			st.deleteClaim(command.InitializationTimeout, reason.Of(reason.NotInitialized, timeout, why.Text))
 			return
 		}
 	}
-	told := st.claim.Condition(cluster.Initialized)
-	if told.Reason == reason && told.Message == message {
+	if render.Says(st.claim.Condition(cluster.Initialized), why) {
 		return
 	}
 	if due := since.Add(tellOpeningAfter); st.s.Now.Before(due) {
 		st.wake(due)
 		return
 	}
-	st.setCondition(cluster.Initialized, cluster.Unknown, reason, message)
+	st.setCondition(cluster.Initialized, why.Status, why.Reason, why.Text)
 }
 
 // checkCapacity says whether the node is what the cloud promised. That it is goes without saying when it is opened:
 // initializing writes it.
 func (st *claimStep) checkCapacity(open bool) {
-	var short []string
+	var short []reason.Text
 	for dim, promised := range st.claim.Capacity {
 		have := st.node.Capacity[dim]
 		if st.claim.Requests[dim] <= 0 || promised <= 0 || have*100 >= promised*expectedPercent ||
 			st.s.Names.Attaches(dim) {
 			continue
 		}
-		short = append(short, fmt.Sprintf("node %s has %s %s, expected %s", st.node.Name, st.s.Names.Name(dim),
+		short = append(short, reason.Of(reason.CapacityShort, st.node.Name, st.s.Names.Name(dim),
 			resource.Format(dim, have), resource.Format(dim, promised)))
 	}
 	if len(short) > 0 {
-		message := strings.Join(short, "; ")
-		st.setCondition(cluster.ConsistentState, cluster.False, "ConsistencyCheckFailed", message)
-		st.warn(st.claim.Note("FailedConsistencyCheck", message))
+		text := reason.Join(short...)
+		st.setCondition(cluster.ConsistentState, cluster.False, "ConsistencyCheckFailed", text)
+		st.warn(st.claim.Note("FailedConsistencyCheck", text))
 	} else if open && !st.claim.Is(cluster.ConsistentState) {
-		st.setCondition(cluster.ConsistentState, cluster.True, cluster.ConsistentState, "")
+		st.setCondition(cluster.ConsistentState, cluster.True, cluster.ConsistentState, reason.Text{})
 	}
 }
 
-// notReadyReason is what stands between the node and its pods; empty if nothing does.
-func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) (reason, message string) {
+// notReadyReason is what stands between the node and its pods; without a reason if nothing does.
+func notReadyReason(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node) command.Condition {
+	not := func(event string, code reason.Code, args ...any) command.Condition {
+		return command.Condition{Status: cluster.Unknown, Reason: event, Text: reason.Of(code, args...)}
+	}
 	if !n.Ready {
-		return "NodeNotReady", fmt.Sprintf("node %s is not Ready", n.Name)
+		return not("NodeNotReady", reason.NodeNotReady, n.Name)
 	}
 	for _, taint := range n.Taints {
 		if slices.ContainsFunc(c.StartupTaints, func(s cluster.Taint) bool {
 			return s.Key == taint.Key && s.Effect == taint.Effect
 		}) {
-			return "StartupTaintsExist", fmt.Sprintf("startup taint %s is still on node %s", taint, n.Name)
+			return not("StartupTaintsExist", reason.StartupTaint, taint, n.Name)
 		}
 		if isEphemeral(taint) {
-			return "KnownEphemeralTaintsExist", fmt.Sprintf("taint %s is still on node %s", taint, n.Name)
+			return not("KnownEphemeralTaintsExist", reason.EphemeralTaint, taint, n.Name)
 		}
 	}
 	for _, dim := range c.AwaitedResources {
 		if n.Allocatable[dim] <= 0 {
-			return "ResourceNotRegistered", fmt.Sprintf("node %s does not show resource %s yet", n.Name,
-				s.Names.Name(dim))
+			return not("ResourceNotRegistered", reason.ResourceMissing, n.Name, s.Names.Name(dim))
 		}
 	}
-	return "", ""
+	return command.Condition{}
 }
 
 // isEphemeral taints are put on by Kubernetes while a node starts and go away by themselves.

@@ -1,24 +1,18 @@
 package lifecycle
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
 // tellInvalid tells what is wrong with a claim that a person wrote. The claim is theirs: it is kept, and never launched
 // as long as its text is what it is.
 func (st *claimStep) tellInvalid() {
-	parts := make([]string, len(st.claim.Problems))
-	for i, p := range st.claim.Problems {
-		parts[i] = p.Field + ": " + p.Text
-	}
-	message := strings.Join(parts, "; ")
-	st.setCondition(cluster.Launched, cluster.False, string(command.Invalid), message)
-	st.warn(st.claim.Note(string(command.Invalid), message))
+	text := cluster.ProblemsText(st.claim.Problems)
+	st.setCondition(cluster.Launched, cluster.False, string(command.Invalid), text)
+	st.warn(st.claim.Note(string(command.Invalid), text))
 }
 
 // launch asks for an instance, unless it is known that the answer would be no or it is somebody else's turn to find
@@ -26,7 +20,7 @@ func (st *claimStep) tellInvalid() {
 func (st *claimStep) launch() {
 	cond := st.claim.Condition(cluster.Launched)
 	if cond.Status == cluster.False && cond.Reason != string(command.Invalid) {
-		st.deleteClaim(command.Reason(cond.Reason), cond.Message)
+		st.deleteClaim(command.Reason(cond.Reason), reason.Said(cond.Message))
 		return
 	}
 	act := command.LaunchInstance{Claim: st.claim.Name, UID: st.claim.UID}
@@ -36,7 +30,7 @@ func (st *claimStep) launch() {
 		st.wake(deadline)
 	} else {
 		if !busy { // deleting the claim now could leave an instance behind; the launch's end wakes us
-			st.deleteClaim(command.LaunchTimeout, fmt.Sprintf("no instance could be launched within %s", timeout))
+			st.deleteClaim(command.LaunchTimeout, reason.Of(reason.NotLaunched, timeout))
 		}
 		return
 	}
@@ -45,10 +39,9 @@ func (st *claimStep) launch() {
 	}
 	switch verdict, until := st.queue.decide(st.claim); verdict {
 	case launchHopeless:
-		st.deleteClaim(command.InsufficientCapacity, "none of the offerings that it may use is available any more")
+		st.deleteClaim(command.InsufficientCapacity, reason.Of(reason.OfferingsGone))
 	case launchHeld:
-		st.deleteClaim(command.LaunchesRefused,
-			"the launches of its NodePool fail; its pods may have a place elsewhere")
+		st.deleteClaim(command.LaunchesRefused, reason.Of(reason.LaunchesFailElsewhere))
 	case launchLater:
 		st.wake(until)
 	case launchNow:

@@ -5,12 +5,13 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // Settings are how long a node may take to come.
@@ -94,9 +95,9 @@ func (st *claimStep) decide() {
 	case !c.Deleting.IsZero():
 		st.endClaim()
 	case n != nil && !n.Deleting.IsZero():
-		st.deleteClaim(command.Requested, fmt.Sprintf("node %s was deleted", n.Name))
+		st.deleteClaim(command.Requested, reason.Of(reason.NodeDeleted, n.Name))
 	case st.checkExpired():
-		st.deleteClaim(command.Expired, fmt.Sprintf("it is older than its expireAfter of %s", c.ExpireAfter.For))
+		st.deleteClaim(command.Expired, reason.Of(reason.TooOld, c.ExpireAfter.For))
 	case !c.Is(cluster.Launched) && len(c.Problems) > 0:
 		st.tellInvalid()
 	case !c.Finalized:
@@ -104,7 +105,7 @@ func (st *claimStep) decide() {
 	case !c.Is(cluster.Launched):
 		st.launch()
 	case isInstanceLost(st.s, c, n):
-		st.deleteClaim(command.InstanceMissing, fmt.Sprintf("the cloud no longer runs its instance %s", c.ProviderID))
+		st.deleteClaim(command.InstanceMissing, reason.Of(reason.InstanceGone, c.ProviderID))
 	case !c.Is(cluster.Registered) && c.Interruption.IsUrgent(): // it is not opened any more
 	case !c.Is(cluster.Registered):
 		st.register()
@@ -127,7 +128,7 @@ func (st *claimStep) endMissing() {
 		st.wake(st.claim.Condition(cluster.Registered).Since.Add(cluster.NodeLag))
 		return
 	}
-	st.deleteClaim(command.NodeMissing, fmt.Sprintf("its node %s was removed", st.claim.NodeName))
+	st.deleteClaim(command.NodeMissing, reason.Of(reason.NodeRemoved, st.claim.NodeName))
 	d := st.Commands[0].(command.DeleteClaim)
 	d.Missing, d.ProviderID = st.unknownNode(), st.claim.ProviderID
 	st.Commands[0] = d
@@ -147,8 +148,8 @@ func (st *claimStep) checkExpired() bool {
 }
 
 // deleteClaim begins the end of the claim.
-func (st *claimStep) deleteClaim(reason command.Reason, message string) {
-	d := command.DeleteClaim{Claim: st.claim.Name, UID: st.claim.UID, Reason: reason, Message: message}
+func (st *claimStep) deleteClaim(why command.Reason, text reason.Text) {
+	d := command.DeleteClaim{Claim: st.claim.Name, UID: st.claim.UID, Reason: why, Text: text}
 	if st.node != nil {
 		d.Node = st.node.Name
 	}
@@ -157,13 +158,12 @@ func (st *claimStep) deleteClaim(reason command.Reason, message string) {
 }
 
 // setCondition has a condition written unless the claim carries it already. It reports whether the claim does.
-func (st *claimStep) setCondition(kind string, status cluster.ConditionStatus, reason, message string) bool {
-	told := st.claim.Condition(kind)
-	if told.Status == status && told.Reason == reason && told.Message == message {
+func (st *claimStep) setCondition(kind string, status cluster.ConditionStatus, why string, text reason.Text) bool {
+	want := command.Condition{Type: kind, Status: status, Reason: why, Text: text}
+	if render.Says(st.claim.Condition(kind), want) {
 		return true
 	}
-	st.status.Conditions = append(st.status.Conditions, cluster.Condition{Type: kind, Status: status, Reason: reason,
-		Message: message})
+	st.status.Conditions = append(st.status.Conditions, want)
 	return false
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -83,7 +84,7 @@ func TestWhatHoldsUpInitializationIsTold(t *testing.T) {
 	if len(step.Commands) != 1 {
 		t.Fatalf("later: %+v, want it told", step)
 	}
-	told := step.Commands[0].(command.SetClaim).Conditions[0]
+	told := render.Condition(step.Commands[0].(command.SetClaim).Conditions[0])
 	if told.Reason != "StartupTaintsExist" || told.Message != "startup taint boot=x:NoSchedule is still on node a" {
 		t.Errorf("told %+v", told)
 	}

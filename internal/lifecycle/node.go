@@ -1,11 +1,11 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // EndNode finishes a node of ours that is being deleted and has no claim; gone says that the cloud no longer knows its
@@ -117,9 +117,7 @@ func ownerOf(s *cluster.Snapshot, n *cluster.Node) string {
 
 // duplicateNote tells of a node that says it is a claim's machine and is not the claim's node.
 func duplicateNote(n *cluster.Node, claim string) cluster.Note {
-	return n.Note("MultipleNodesFound", fmt.Sprintf("Node %s says that it is instance %s, which belongs to NodeClaim "+
-		"%s with another node; "+
-		"deleting node %s does not end the instance", n.Name, n.ProviderID, claim, n.Name))
+	return n.Note("MultipleNodesFound", reason.Of(reason.DuplicateNode, n.Name, n.ProviderID, claim, n.Name))
 }
 
 // seenSince is since when the node, or its instance, has been there.

@@ -1,13 +1,13 @@
 package lifecycle
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 const (
@@ -63,28 +63,23 @@ func (os OrphanStatus) Reason() string {
 	return UnprovenOrphans
 }
 
-// Message tells people what is held and what to do; empty if nothing is.
-func (os OrphanStatus) Message() string {
+// Text tells people what is held and what to do; empty if nothing is.
+func (os OrphanStatus) Text() reason.Text {
 	if os.Held == 0 {
-		return ""
+		return reason.Text{}
 	}
-	reason := fmt.Sprintf("at most %d are ended without confirmation", os.MaxUnasked)
+	why := reason.Of(reason.AtMostUnasked, os.MaxUnasked)
 	switch {
 	case os.Reason() == UnprovenOrphans:
-		reason = "none of them has this cluster's identity tag"
+		why = reason.Of(reason.NoIdentityTag)
 	case os.Unknown:
-		reason = "many were held when the last NodePool was deleted, " +
-			"and no new NodePool says yet whether they still are"
+		why = reason.Of(reason.ManyBeforePools)
 	case os.MaxUnasked == 0:
-		reason = "more were held before, and nobody has confirmed them yet"
+		why = reason.Of(reason.MoreBefore)
 	case os.Ended > 0:
-		reason = fmt.Sprintf("at most %d are ended within an hour without confirmation, and %d have been",
-			os.MaxUnasked, os.Ended)
+		why = reason.Of(reason.AtMostWithinHour, os.MaxUnasked, os.Ended)
 	}
-	return fmt.Sprintf("No NodeClaim accounts for %d of %d instances; %s. If the NodeClaims were lost, restore them. "+
-		"If the instances "+
-		"may be ended, run: kubectl annotate namespace kube-system --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
-		os.Held, os.Known, reason, cluster.EndOrphansAnnotation)
+	return reason.Of(reason.OrphansHeld, os.Held, os.Known, why, cluster.EndOrphansAnnotation)
 }
 
 // orphan is an instance that no claim accounts for.
@@ -255,7 +250,7 @@ func orphanOf(s *cluster.Snapshot, n *cluster.Node, step *Step) (o orphan, count
 		return o, true // it may still find its claim
 	}
 	o.terminate = command.DeleteNode{Node: n.Name, UID: n.UID, Reason: command.ClaimMissing, ProviderID: n.ProviderID,
-		Message: fmt.Sprintf("no NodeClaim has its instance %s", n.ProviderID)}
+		Text: reason.Of(reason.InstanceUnclaimed, n.ProviderID)}
 	if lost {
 		step.emit(o.terminate)
 		return orphan{}, false

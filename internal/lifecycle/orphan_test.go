@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // What counts as an orphan, which of them are ended, and which are held. There are a few more than are ended unasked,
@@ -171,8 +172,8 @@ func TestAHoldSaysWhy(t *testing.T) {
 			TooMany: true, Held: 4, Known: 9, MaxUnasked: 3, Ended: 1,
 		},
 	} {
-		if !strings.Contains(status.Message(), want) {
-			t.Errorf("%+v is told as %q, want %q in it", status, status.Message(), want)
+		if !strings.Contains(render.Text(status.Text()), want) {
+			t.Errorf("%+v is told as %q, want %q in it", status, render.Text(status.Text()), want)
 		}
 	}
 }
@@ -183,8 +184,8 @@ func TestWhatIsLeftOfMany(t *testing.T) {
 	s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True,
 		Reason: ManyOrphans}}
 	_, status := Orphans(s.Seal())
-	if !strings.Contains(status.Message(), "more were held before, and nobody has confirmed them yet") {
-		t.Errorf("%+v: %s", status, status.Message())
+	if !strings.Contains(render.Text(status.Text()), "more were held before, and nobody has confirmed them yet") {
+		t.Errorf("%+v: %s", status, render.Text(status.Text()))
 	}
 	s = lostClaims(1, false)
 	s.Inventory.Instances[0].Unproven = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // lostClaims is a cluster in which the claims of so many instances are gone. Each has a node, which the garbage
@@ -66,7 +67,7 @@ func TestOrphansAreCountedTogether(t *testing.T) {
 	s.ClaimLostAt = noon.Add(-allSeenFor + time.Second)
 	step, status := Orphans(s.Seal())
 	if len(step.Commands) != 0 || !step.WakeAt.Equal(s.ClaimLostAt.Add(allSeenFor)) || !status.IsHeld("n01") ||
-		status.Message() != "" {
+		render.Text(status.Text()) != "" {
 		t.Errorf("a second before all are seen: %d commands, to look again at %v, %+v", len(step.Commands),
 			step.WakeAt, status)
 	}
@@ -98,8 +99,8 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True,
 			Reason: x.reason}}
 		step, status := Orphans(s.Seal())
-		if status.Held != x.held || len(step.Commands) != 1-x.held || (x.held > 0) != (status.Message() != "") {
-			t.Errorf("%s: %d commands, %+v, %q", x.reason, len(step.Commands), status, status.Message())
+		if status.Held != x.held || len(step.Commands) != 1-x.held || (x.held > 0) != (render.Text(status.Text()) != "") {
+			t.Errorf("%s: %d commands, %+v, %q", x.reason, len(step.Commands), status, render.Text(status.Text()))
 		}
 		s.EndOrphans = noon
 		if step, status := Orphans(s.Seal()); status.Held != 0 || len(step.Commands) != 1 {
@@ -155,8 +156,8 @@ func TestOrphansEndedWithinTheHourCount(t *testing.T) {
 	h := OrphanStatus{TooMany: true, Held: 1, Known: 9, MaxUnasked: 3, Ended: 3}
 	want := "No NodeClaim accounts for 1 of 9 instances; " +
 		"at most 3 are ended within an hour without confirmation, and 3 have been. "
-	if !strings.HasPrefix(h.Message(), want) {
-		t.Errorf("%s\nwant it to begin with\n%s", h.Message(), want)
+	if !strings.HasPrefix(render.Text(h.Text()), want) {
+		t.Errorf("%s\nwant it to begin with\n%s", render.Text(h.Text()), want)
 	}
 }
 
@@ -217,8 +218,8 @@ func TestNoneIsEndedUnaskedIfNothingRemembersAHold(t *testing.T) {
 	s.OrphansUnknown = true
 	step, status := Orphans(s.Seal())
 	reason := "many were held when the last NodePool was deleted, and no new NodePool says yet whether they still are"
-	if len(step.Commands) > 0 || status.Held != 1 || !strings.Contains(status.Message(), reason) {
-		t.Errorf("%v, %d held, %q", step.Commands, status.Held, status.Message())
+	if len(step.Commands) > 0 || status.Held != 1 || !strings.Contains(render.Text(status.Text()), reason) {
+		t.Errorf("%v, %d held, %q", step.Commands, status.Held, render.Text(status.Text()))
 	}
 	s = lostClaims(1, false)
 	s.OrphansUnknown, s.EndOrphans = true, noon.Add(-time.Minute)

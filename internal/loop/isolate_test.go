@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/ingest"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/replay"
 )
 
@@ -128,8 +129,8 @@ func (st *loopWorld) refusals() []string {
 	var out []string
 	for i := range st.told.last.Placement.Unplaced {
 		if u := &st.told.last.Placement.Unplaced[i]; u.Failed != nil {
-			if !strings.Contains(u.String(), "mistake in Tenon: "+u.Failed.Message) || !u.Failed.Until.After(st.now) {
-				st.t.Errorf("%s is told %q", u.Pod.Name, u)
+			if !strings.Contains(render.Unplaced(u), "mistake in Tenon: "+u.Failed.Message) || !u.Failed.Until.After(st.now) {
+				st.t.Errorf("%s is told %s", u.Pod.Name, render.Unplaced(u))
 			}
 			out = append(out, u.Pod.Name)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // addIn adds a pod of a class of its own to a namespace.
@@ -133,7 +134,7 @@ func TestHalfOfAPairIsBackAtOnce(t *testing.T) {
 		t.Fatalf("%d pods get nodes: %v", len(served), served)
 	}
 	got := st.told.last.Placement.Unplaced
-	if len(got) != 1 || !strings.Contains(got[0].String(), "only together with pods like d/p005") {
+	if len(got) != 1 || !strings.Contains(render.Unplaced(&got[0]), "only together with pods like d/p005") {
 		t.Errorf("told %v", got[0].Failed)
 	}
 	st.now = st.now.Add(time.Second)

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -178,7 +179,7 @@ func TestDecisionLogFollowsAMove(t *testing.T) {
 	s, _ = moving(now, command.Underutilized, true)
 	for _, name := range m.Claims {
 		o.Done(s, command.Outcome{Command: command.DeleteClaim{Claim: name, UID: "c" + name, Node: name,
-			Reason: command.Underutilized, Message: "why"}}, 0)
+			Reason: command.Underutilized, Text: reason.Said("why")}}, 0)
 	}
 	if got := lines(t, *logs, "disruption is carried out"); len(got) != 1 || !strings.Contains(got[0], facts+
 		` "replacements"=1 "new"=["node-00002"] "saving-per-month"=547.5`) {
@@ -271,8 +272,8 @@ func TestADryRunIsToldOnce(t *testing.T) {
 	s, m := moving(now, command.Underutilized, false)
 	for i := range 20 {
 		m.After = 0.25 + 0.001*float64(i)
-		note := s.Nodes[0].Note(dryRun, fmt.Sprintf("Dry run: would disrupt the node; $%.2f a month would be saved",
-			(m.Before-m.After)*730))
+		note := s.Nodes[0].Note(dryRun, reason.Said(fmt.Sprintf("Dry run: would disrupt the node; $%.2f a "+
+			"month would be saved", (m.Before-m.After)*730)))
 		o.Planned(s, &plan.Plan{DryRuns: []disrupt.Move{m}, Notes: []cluster.Note{note}}, 0)
 		now = now.Add(time.Minute)
 	}
@@ -295,7 +296,7 @@ func TestReplacementsAreTold(t *testing.T) {
 	o.Done(s, command.Outcome{Command: command.Register{Claim: node(2), Node: node(2)}}, 0)
 	o.Done(s, command.Outcome{Command: command.Register{Claim: node(1), Node: node(1)}}, 0)
 	o.Done(s, command.Outcome{Command: command.DeleteClaim{Claim: node(0), UID: "c" + node(0), Node: node(0),
-		Reason: command.Drifted, Message: "why"}}, 0)
+		Reason: command.Drifted, Text: reason.Said("why")}}, 0)
 	want := []string{
 		"Normal NodeClaim/node-00002 DisruptionLaunching: Launching NodeClaim: Drifted, it takes the place of " +
 			"NodeClaim node-00000 and 1 more",
@@ -419,7 +420,7 @@ func TestPoolIsToldThatItsBudgetsHoldNodesBack(t *testing.T) {
 		conditions := []cluster.Condition{{Type: cluster.BudgetsAllow, Status: status, Reason: reason,
 			Message: message}}
 		o.Done(s, command.Outcome{Command: command.SetPool{Pool: "default",
-			Status: cluster.PoolStatus{Conditions: conditions}}}, 0)
+			Status: command.PoolStatus{Conditions: toWrite(conditions)}}}, 0)
 		s.Pools[0].Status.Conditions = conditions
 	}
 	set("of 4 nodes at the same time: all reasons: up to 1", cluster.True, "BudgetsAllow")

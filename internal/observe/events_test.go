@@ -17,17 +17,18 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // stuck is a plan that finds no place for n pods of one class.
 func stuck(n int) *plan.Plan {
 	p := &plan.Plan{Provisioned: true}
-	reason := []schedule.PoolMiss{{Pool: "a", NotUsable: strings.Repeat("long ", 40)},
-		{Pool: "b", NotUsable: "it is being deleted"}}
+	misses := []schedule.PoolMiss{{Pool: "a", NotUsable: reason.Said(strings.Repeat("long ", 40))},
+		{Pool: "b", NotUsable: reason.Of(reason.PoolDeleting)}}
 	for i := range n {
 		pod := &cluster.Pod{UID: fmt.Sprint(i), Namespace: "ns", Name: fmt.Sprint("p", i)}
-		p.Placement.Unplaced = append(p.Placement.Unplaced, schedule.Unplaced{Pod: pod, Pools: reason})
+		p.Placement.Unplaced = append(p.Placement.Unplaced, schedule.Unplaced{Pod: pod, Pools: misses})
 	}
 	return p
 }
@@ -147,6 +148,16 @@ func TestOneCauseForManyClaimsIsToldOnce(t *testing.T) {
 	}
 }
 
+// toWrite are the conditions that a plan writes so that they read like this.
+func toWrite(list []cluster.Condition) []command.Condition {
+	var out []command.Condition
+	for _, c := range list {
+		out = append(out, command.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason,
+			Text: reason.Said(c.Message)})
+	}
+	return out
+}
+
 func TestPoolIsToldWhatIsWrongWithIt(t *testing.T) {
 	cond := func(kind string, status cluster.ConditionStatus, reason, message string) cluster.Condition {
 		return cluster.Condition{Type: kind, Status: status, Reason: reason, Message: message}
@@ -184,7 +195,7 @@ func TestPoolIsToldWhatIsWrongWithIt(t *testing.T) {
 		s.Pools[0].Status.Conditions = c.before
 		for range 2 {
 			o.Done(s, command.Outcome{Command: command.SetPool{Pool: "default",
-				Status: cluster.PoolStatus{Conditions: c.after}}}, 0)
+				Status: command.PoolStatus{Conditions: toWrite(c.after)}}}, 0)
 		}
 		if !slices.Equal(r.lines, c.want) {
 			t.Errorf("%s: events %q, want %q", name, r.lines, c.want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // The end of an interrupted node is told with the contract's word, counted by the kind of the interruption, and is
@@ -38,7 +39,7 @@ func TestInterruptionIsTold(t *testing.T) {
 		s := leavingWorld(now, func(claim *cluster.Claim) {
 			claim.Deleting, claim.Interruption, claim.Move = time.Time{}, c.i, "interrupted-x"
 		})
-		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted, Message: "why",
+		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted, Text: reason.Said("why"),
 			Deadline: c.i.Deadline}
 		if c.i.Force {
 			out.Deadline = now

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // lastSearch is what the last search for cheaper nodes came to. It never changes.
@@ -75,7 +76,7 @@ func (ls *lastSearch) add(s *cluster.Snapshot, one blockedSince) {
 	}
 	if one.Reason == disrupt.BudgetBlocks && ls.budgets[one.pool] == "" {
 		if pool := s.Pool(one.pool); pool != nil {
-			ls.budgets[one.pool] = disrupt.DescribeBudget(s, pool, command.Underutilized)
+			ls.budgets[one.pool] = render.Text(disrupt.AllowedNow(s, pool, command.Underutilized))
 		}
 	}
 	ls.blocked = append(ls.blocked, one)

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 func (o *Observer) logPlacement(p *plan.Plan, unplaced []unplacedPod, took time.Duration) {
@@ -35,9 +36,9 @@ func (o *Observer) logNotes(notes []cluster.Note) {
 			name = n.Namespace + "/" + n.Name
 		}
 		if n.Warning {
-			o.log.Info("noted a problem", n.Kind, name, "reason", n.Reason, "detail", n.Message)
+			o.log.Info("noted a problem", n.Kind, name, "reason", n.Reason, "detail", render.Text(n.Text))
 		} else {
-			o.log.V(1).Info("noted", n.Kind, name, "reason", n.Reason, "detail", n.Message)
+			o.log.V(1).Info("noted", n.Kind, name, "reason", n.Reason, "detail", render.Text(n.Text))
 		}
 	}
 }
@@ -88,9 +89,9 @@ func object(c command.Command) []any {
 	case command.Unfence:
 		return []any{"NodeClaim", c.Claim, "Node", c.Node}
 	case command.DeleteClaim:
-		return []any{"NodeClaim", c.Claim, "Node", c.Node, "reason", c.Reason, "detail", c.Message}
+		return []any{"NodeClaim", c.Claim, "Node", c.Node, "reason", c.Reason, "detail", render.Text(c.Text)}
 	case command.DeleteNode:
-		return []any{"Node", c.Node, "reason", c.Reason, "detail", c.Message}
+		return []any{"Node", c.Node, "reason", c.Reason, "detail", render.Text(c.Text)}
 	case command.Evict:
 		return []any{"Pod", c.Pod, "Node", c.Node}
 	case command.Nominate:

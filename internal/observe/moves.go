@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -86,7 +87,7 @@ func (o *Observer) givenUp(s *cluster.Snapshot, g *disrupt.GivenUp) {
 		r.pool = pools[0]
 	}
 	if p := s.Pool(r.pool); p != nil && g.BlockReason == disrupt.BudgetBlocks {
-		r.budget = disrupt.DescribeBudget(s, p, g.Reason)
+		r.budget = render.Text(disrupt.AllowedNow(s, p, g.Reason))
 	}
 	text := describeBlock(r)
 	started := len(s.MoveClaims(g.ID)) > 0

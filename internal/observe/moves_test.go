@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -17,8 +18,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // leavingWorld is a world whose only node is drained, with a pod that will move and one that will not.
@@ -49,7 +48,7 @@ func TestActsMoveTheirMetrics(t *testing.T) {
 		want   string
 	}{
 		"a node is drained": {nil, command.Outcome{Command: command.SetClaim{Claim: "a",
-			Conditions: []cluster.Condition{condition(cluster.Drained, "", now)}}},
+			Conditions: []command.Condition{{Type: cluster.Drained, Status: cluster.True}}}},
 			"karpenter_nodes_drained_total{nodepool=default} 1"},
 		"a pod is evicted": {func(c *cluster.Claim) {
 			c.Conditions = []cluster.Condition{condition(cluster.DisruptionReason, "Empty", now)}

@@ -16,6 +16,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -51,7 +52,7 @@ func TestUnplacedPodIsToldOnceInAWhile(t *testing.T) {
 	o, r, _, logs := newObserver(&now)
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{
 		Pod:   &cluster.Pod{UID: "u", Namespace: "ns", Name: "p"},
-		Pools: []schedule.PoolMiss{{Pool: "default", NotUsable: "it is being deleted"}}}}}}
+		Pools: []schedule.PoolMiss{{Pool: "default", NotUsable: reason.Of(reason.PoolDeleting)}}}}}}
 	for range 3 {
 		o.Planned(snapshot(), p, time.Millisecond)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // plannedPods remember which pods each claim was planned for, until it is launched or gone: if the cloud has no machine
@@ -73,6 +74,6 @@ func (e *events) tellNoCapacity(s *cluster.Snapshot, c command.DeleteClaim) {
 			return
 		}
 		e.tell(podRef(pod), warning, insufficientCapacity, "Scheduling", "NodeClaim "+c.Claim+", which was made for "+
-			"this pod, could not be launched: "+c.Message)
+			"this pod, could not be launched: "+render.Text(c.Text))
 	}
 }

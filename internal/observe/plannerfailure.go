@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -102,9 +103,9 @@ func (b *failureMetrics) leftOut(q *cluster.Quarantine) {
 // tellFaults tells the invariants that a placement has found violated.
 func (o *Observer) tellFaults(faults []schedule.Fault) {
 	for _, f := range faults {
-		o.metrics.breakdowns.faults.WithLabelValues(f.Invariant).Inc()
-		if o.events.recentLogs.learn("fault/"+f.Class, o.events.recentLogs.hash(f.String())) {
-			o.log.Error(errors.New(f.String()), "a placement was wrong and was mended; this is a mistake in Tenon, "+
+		o.metrics.breakdowns.faults.WithLabelValues(render.Invariant(f.Invariant)).Inc()
+		if o.events.recentLogs.learn("fault/"+f.Class, o.events.recentLogs.hash(render.Fault(f))) {
+			o.log.Error(errors.New(render.Fault(f)), "a placement was wrong and was mended; this is a mistake in Tenon, "+
 				"please report it")
 		}
 	}

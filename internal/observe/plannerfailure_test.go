@@ -109,7 +109,7 @@ func TestQuarantineIsShown(t *testing.T) {
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{
 		Unplaced: []schedule.Unplaced{{Pod: pod("1"), Failed: a}, {Pod: pod("2"), Failed: a},
 			{Pod: pod("3"), Failed: b}},
-		Faults: []schedule.Fault{{Invariant: "each", Class: "a", Have: 2, Most: 1}}}}
+		Faults: []schedule.Fault{{Invariant: schedule.OneGroup, Class: "a", Have: 2, Most: 1}}}}
 	o.Planned(s, p, 0)
 	text := strings.Join(r.lines, "\n")
 	if strings.Count(text, "boom") != 2 || strings.Count(text, "bang") != 1 {
@@ -118,7 +118,7 @@ func TestQuarantineIsShown(t *testing.T) {
 	if got := testutil.ToFloat64(o.metrics.breakdowns.left.WithLabelValues("class")); got != 2 {
 		t.Errorf("%v classes are shown", got)
 	}
-	if got := testutil.ToFloat64(o.metrics.breakdowns.faults.WithLabelValues("each")); got != 1 {
+	if got := testutil.ToFloat64(o.metrics.breakdowns.faults.WithLabelValues("each pod is in at most one group")); got != 1 {
 		t.Errorf("%v faults are counted", got)
 	}
 }

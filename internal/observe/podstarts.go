@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // podStarts follows pods from their creation until they are ready. It remembers only those that are not, and the list
@@ -70,10 +71,11 @@ func protectionNotes(old, pod *cluster.Pod) []cluster.Note {
 	was := old != nil && old.DoNotDisrupt
 	switch {
 	case pod.DoNotDisrupt && (!was || !old.DoNotDisruptUntil.Equal(pod.DoNotDisruptUntil)):
-		return []cluster.Note{pod.Note("DoNotDisruptUntil", "The pod's node is not disrupted before "+until)}
+		return []cluster.Note{pod.Note("DoNotDisruptUntil", reason.Said("The pod's node is not disrupted "+
+			"before "+until))}
 	case was && !pod.DoNotDisrupt:
-		return []cluster.Note{pod.Note("DoNotDisruptGracePeriodElapsed", "The pod no longer keeps its node from "+
-			"being disrupted: its time was over at "+until)}
+		return []cluster.Note{pod.Note("DoNotDisruptGracePeriodElapsed", reason.Said("The pod no longer keeps its "+
+			"node from being disrupted: its time was over at "+until))}
 	}
 	return nil
 }

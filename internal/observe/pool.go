@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // doubtfulLabel is the reason of an event about a label that is allowed and probably mistyped.
@@ -20,7 +21,7 @@ func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 	if p == nil {
 		return
 	}
-	explained := slices.ContainsFunc(c.Status.Conditions, func(cond cluster.Condition) bool {
+	explained := slices.ContainsFunc(c.Status.Conditions, func(cond command.Condition) bool {
 		return cond.Type != cluster.Ready && cond.Type != cluster.BudgetsAllow && cond.Status == cluster.False
 	})
 	for _, cond := range c.Status.Conditions {
@@ -32,7 +33,7 @@ func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 			e.tellBudgets(p, cond)
 		case cond.Status == cluster.False && (cond.Type != cluster.Ready || !explained):
 			e.tellCondition(p, cond, warning, cond.Type+" is False")
-		case cond.Status == cluster.True && cond.Type == cluster.CanLaunch && cond.Message != "":
+		case cond.Status == cluster.True && cond.Type == cluster.CanLaunch && !cond.Text.IsZero():
 			cond.Reason = doubtfulLabel
 			e.tellCondition(p, cond, warning, "")
 		case cond.Status == cluster.True && cond.Type == cluster.Ready:
@@ -43,8 +44,8 @@ func (e *events) tellPool(s *cluster.Snapshot, c command.SetPool) {
 
 // tellCondition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of
 // the pool is told again.
-func (e *events) tellCondition(p *cluster.Pool, cond cluster.Condition, kind, otherwise string) {
-	note, reason := cond.Message, cond.Reason
+func (e *events) tellCondition(p *cluster.Pool, cond command.Condition, kind, otherwise string) {
+	note, reason := render.Text(cond.Text), cond.Reason
 	if note == "" {
 		note = otherwise
 	}
@@ -57,16 +58,16 @@ func (e *events) tellCondition(p *cluster.Pool, cond cluster.Condition, kind, ot
 }
 
 // tellBudgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
-func (e *events) tellBudgets(p *cluster.Pool, cond cluster.Condition) {
-	if cond.Status == cluster.False && e.longEvents.learn(p.UID, e.longEvents.hash(cond.Reason+
-		withoutFigures(cond.Message))) {
+func (e *events) tellBudgets(p *cluster.Pool, cond command.Condition) {
+	text := render.Text(cond.Text)
+	if cond.Status == cluster.False && e.longEvents.learn(p.UID, e.longEvents.hash(cond.Reason+withoutFigures(text))) {
 		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+
-			cond.Message)
+			text)
 	}
 }
 
-func changed(cond cluster.Condition, before []cluster.Condition) bool {
+func changed(cond command.Condition, before []cluster.Condition) bool {
 	return !slices.ContainsFunc(before, func(b cluster.Condition) bool {
-		return b.Type == cond.Type && b.Status == cond.Status && b.Reason == cond.Reason && b.Message == cond.Message
+		return b.Type == cond.Type && render.Says(b, cond)
 	})
 }

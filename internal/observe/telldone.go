@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 const (
@@ -33,7 +34,7 @@ func (e *events) tellDone(s *cluster.Snapshot, out command.Outcome) {
 		e.tellDeleted(s, c)
 	case command.DeleteNode:
 		if n := s.Node(c.Node); n != nil {
-			e.tell(nodeRef(n), warning, string(c.Reason), "Terminating", because(c.Reason, c.Message))
+			e.tell(nodeRef(n), warning, string(c.Reason), "Terminating", because(c.Reason, render.Text(c.Text)))
 		}
 	case command.LaunchInstance:
 		if claim := s.Claim(c.Claim); claim != nil && !out.Refused {
@@ -93,15 +94,15 @@ func (e *events) tellDeleted(s *cluster.Snapshot, c command.DeleteClaim) {
 	} else if n := s.NodeOf(c.Claim); n != nil {
 		node = nodeRef(n)
 	}
-	kind, reason, note := warning, string(c.Reason), because(c.Reason, c.Message)
+	kind, reason, note := warning, string(c.Reason), because(c.Reason, render.Text(c.Text))
 	switch c.Reason {
 	case command.Requested: // whoever asked knows
 		return
 	case command.InsufficientCapacity:
-		reason, note = insufficientCapacity, c.Message
+		reason, note = insufficientCapacity, render.Text(c.Text)
 		e.tellNoCapacity(s, c)
 	case command.ClassNotReady:
-		reason, note = "NodeClassNotReady", c.Message
+		reason, note = "NodeClassNotReady", render.Text(c.Text)
 	case command.Empty, command.Underutilized, command.Drifted, command.Expired, command.Unhealthy, command.ScaledDown:
 		kind, reason = normal, terminating
 	case command.Interrupted:
@@ -156,7 +157,8 @@ func (e *events) tellNotes(notes []cluster.Note) []cluster.Note {
 			}
 			continue
 		}
-		if e.recentEvents.knows(n.UID, e.recentEvents.hash(n.Reason+n.Message)) {
+		text := render.Text(n.Text)
+		if e.recentEvents.knows(n.UID, e.recentEvents.hash(n.Reason+text)) {
 			continue
 		}
 		if !e.notes.allow(e.now()) {
@@ -166,7 +168,7 @@ func (e *events) tellNotes(notes []cluster.Note) []cluster.Note {
 		if n.Warning {
 			kind = warning
 		}
-		e.tell(noteRef(n), kind, n.Reason, "Checking", n.Message)
+		e.tell(noteRef(n), kind, n.Reason, "Checking", text)
 		told = append(told, n)
 	}
 	return told
@@ -175,12 +177,13 @@ func (e *events) tellNotes(notes []cluster.Note) []cluster.Note {
 // tellDryRun tells what a dry run would do, once for as long as nothing but its figures changes; it reports whether it
 // did.
 func (e *events) tellDryRun(n cluster.Note) bool {
-	summary := e.longEvents.hash(n.Reason + withoutFigures(n.Message))
+	text := render.Text(n.Text)
+	summary := e.longEvents.hash(n.Reason + withoutFigures(text))
 	if e.longEvents.knows(n.UID, summary) || !e.limiters[dryRun].allow(e.now()) {
 		return false
 	}
 	e.longEvents.learn(n.UID, summary)
-	e.write(noteRef(n), normal, n.Reason, "Disrupting", n.Message)
+	e.write(noteRef(n), normal, n.Reason, "Disrupting", text)
 	return true
 }
 

@@ -13,12 +13,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 func TestActsAreToldOnTheirObjects(t *testing.T) {
 	deleted := func(r command.Reason) command.Command {
-		return command.DeleteClaim{Claim: "a", UID: "u", Node: "a", Reason: r, Message: "why"}
+		return command.DeleteClaim{Claim: "a", UID: "u", Node: "a", Reason: r, Text: reason.Said("why")}
 	}
 	both := func(kind, reason, note string) []string {
 		return []string{kind + " NodeClaim/a " + reason + ": " + note, kind + " Node/a " + reason + ": " + note}
@@ -42,7 +43,7 @@ func TestActsAreToldOnTheirObjects(t *testing.T) {
 		{deleted(command.InsufficientCapacity), both("Warning", "InsufficientCapacityError", "why")},
 		{deleted(command.ClassNotReady), both("Warning", "NodeClassNotReady", "why")},
 		{deleted(command.Requested), nil},
-		{command.DeleteNode{Node: "a", Reason: command.ClaimMissing, Message: "why"},
+		{command.DeleteNode{Node: "a", Reason: command.ClaimMissing, Text: reason.Said("why")},
 			[]string{"Warning Node/a ClaimMissing: ClaimMissing, why"}},
 		{command.Register{Claim: "a", Node: "a", Untainted: true}, []string{"Warning NodeClaim/a " +
 			"UnregisteredTaintMissing: Node a came without the taint karpenter.sh/unregistered"}},
@@ -79,11 +80,11 @@ func TestNotesBecomeEventsOnceInAWhile(t *testing.T) {
 	o, r, _, logs := newObserver(&now)
 	s := ended()
 	pod := &cluster.Pod{UID: "1", Namespace: "ns", Name: "p"}
-	s.Notes = []cluster.Note{pod.Note("DoNotDisruptUntil", "until noon")}
-	warn := s.Nodes[0].Note("FailedDraining", "pod ns/p stays")
+	s.Notes = []cluster.Note{pod.Note("DoNotDisruptUntil", reason.Said("until noon"))}
+	warn := s.Nodes[0].Note("FailedDraining", reason.Said("pod ns/p stays"))
 	warn.Warning = true
 	p := &plan.Plan{Notes: []cluster.Note{warn, s.Claims[0].Note("FailedConsistencyCheck",
-		"half the memory is missing"), s.Pools[0].Note("NodeRepairBlocked", "too many")}}
+		reason.Said("half the memory is missing")), s.Pools[0].Note("NodeRepairBlocked", reason.Said("too many"))}}
 	for range 3 {
 		o.Planned(s, p, 0)
 	}
@@ -110,7 +111,7 @@ func TestManyNotesAreAllToldInTime(t *testing.T) {
 	p := &plan.Plan{}
 	for i := range notes {
 		p.Notes = append(p.Notes, (&cluster.Pod{UID: fmt.Sprint(i), Name: fmt.Sprint(i)}).
-			Note("InvalidDoNotDisruptAnnotation", "x"))
+			Note("InvalidDoNotDisruptAnnotation", reason.Said("x")))
 	}
 	o.Planned(snapshot(), p, 0)
 	if len(r.lines) != failuresBurst {
@@ -294,7 +295,7 @@ func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 	o.Planned(world(), &plan.Plan{Provisioned: true, Commands: []command.Command{command.CreateClaim{Name: "a",
 		Pods: []*cluster.Pod{waits, found}}}}, 0)
 	elsewhere := &plan.Plan{Provisioned: true, Commands: []command.Command{
-		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Message: "sold out"},
+		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Text: reason.Said("sold out")},
 		command.CreateClaim{Name: "b", Pods: []*cluster.Pod{waits}}}}
 	found.Node, found.Unschedulable = "n", false
 	s := world("a")

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -58,7 +59,7 @@ func (e *events) explainUnplaced(unplaced []schedule.Unplaced) []unplacedPod {
 		}
 		reason := said[class]
 		if reason == nil {
-			text := u.String()
+			text := render.Unplaced(u)
 			reason = &unplacedReason{text: text, event: e.recentEvents.hash(failedScheduling + failedPrefix + text),
 				logHash: e.recentLogs.hash(text)}
 			said[class] = reason

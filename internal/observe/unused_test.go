@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -119,7 +120,7 @@ func TestEveryCauseIsPutIntoWords(t *testing.T) {
 		cluster.CausePort, cluster.CauseScheduler} {
 		f := &cluster.UnusedNode{Claim: "c", Node: "n1", Cause: cluster.Cause{Kind: kind, Label: "zone",
 			Resource: "cpu", Need: "2", Left: "1", Promised: "4"}}
-		text := schedule.DescribeCause(f)
+		text := render.Cause(f)
 		if said[text] || !strings.Contains(text, "n1") || strings.Contains(text, "does not accept the pod") {
 			t.Errorf("%s is told as %q", kind, text)
 		}

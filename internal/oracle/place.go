@@ -11,6 +11,7 @@ import (
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/cloudprovider/choose"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -62,7 +63,7 @@ func place(ctx context.Context, w *world) placement {
 		out.Assigned[a.Pod.ID()] = a.Host
 	}
 	for i := range found.Unplaced {
-		out.Unplaced[found.Unplaced[i].Pod.ID()] = found.Unplaced[i].String()
+		out.Unplaced[found.Unplaced[i].Pod.ID()] = render.Unplaced(&found.Unplaced[i])
 	}
 	for i := range found.Bins {
 		out.Bins = append(out.Bins, w.bin(s, &found.Bins[i]))

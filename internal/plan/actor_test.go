@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -106,9 +107,15 @@ func (w *world) do(c command.Command) {
 	}
 }
 
-// setPool writes a pool's status; of conditions that stay as they are the time stays, too.
-func (w *world) setPool(p *cluster.Pool, status cluster.PoolStatus) {
-	status.Conditions = slices.Clone(status.Conditions)
+// setPool writes a pool's status; of conditions that stay as they are the time stays, too, and those that are not
+// written stay.
+func (w *world) setPool(p *cluster.Pool, written command.PoolStatus) {
+	status := asWritten(written)
+	for _, c := range p.Status.Conditions {
+		if !slices.ContainsFunc(status.Conditions, func(n cluster.Condition) bool { return n.Type == c.Type }) {
+			status.Conditions = append(status.Conditions, c)
+		}
+	}
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		c.Since = w.now
@@ -304,4 +311,13 @@ func (w *world) judge() *judge {
 		}
 	}
 	return j
+}
+
+// asWritten is a status as it stands in the API.
+func asWritten(c command.PoolStatus) cluster.PoolStatus {
+	out := cluster.PoolStatus{Nodes: c.Nodes, Resources: c.Resources, ClassGeneration: c.ClassGeneration}
+	for _, cond := range c.Conditions {
+		out.Conditions = append(out.Conditions, render.Condition(cond))
+	}
+	return out
 }

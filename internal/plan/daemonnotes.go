@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -31,44 +31,41 @@ func (p *Plan) tellDaemons(s *cluster.Snapshot) {
 			nominated[o.Daemon.UID] = true
 			p.Notes = append(p.Notes, cluster.Note{
 				Kind: "DaemonSet", Namespace: o.Daemon.Namespace, Name: o.Daemon.Name, UID: o.Daemon.UID,
-				Warning: true, Reason: FitsNowhere, Message: omittedMessage(o),
+				Warning: true, Reason: FitsNowhere, Text: omittedText(o),
 			})
 		}
 	}
 	for _, pool := range s.Pools {
 		if names := byPool[pool.Name]; len(names) > 0 {
-			text := fmt.Sprintf("No instance type of the pool has room for a pod of %s; "+
-				"no room is kept for them on new nodes", nameSome(names))
+			text := reason.Of(reason.DaemonsOmitted, nameSome(names))
 			p.Notes = append(p.Notes, asWarning(pool.Note(DaemonSetsOmitted, text)))
 		}
 	}
 	for i := range p.Placement.Squeezed {
 		q := &p.Placement.Squeezed[i]
 		if pool := s.Pool(q.Pool); pool != nil {
-			text := fmt.Sprintf("All DaemonSets together leave no room for pods like %s/%s "+
-				"on any instance type that suits them; new nodes for these pods do not have room for all DaemonSets. "+
-				"Lower the requests of the DaemonSets, or delete some", q.Pod.Namespace, q.Pod.Name)
+			text := reason.Of(reason.DaemonsSqueezed, q.Pod.Namespace+"/"+q.Pod.Name)
 			p.Notes = append(p.Notes, asWarning(pool.Note(DaemonSetsSqueezed, text)))
 		}
 	}
 }
 
-func omittedMessage(o *schedule.OmittedDaemon) string {
-	text := fmt.Sprintf("No instance type of NodePool %s has room for the pods of this DaemonSet", o.Pool)
-	if o.Resource != "" {
-		most := "the largest instance type that suits them has "
-		if o.TakenByHigher {
-			most = "DaemonSets of higher priority leave at most "
-		}
-		text += fmt.Sprintf(": each asks for %s %s, and %s%s", o.Resource, o.Requested, most, o.Most)
+func omittedText(o *schedule.OmittedDaemon) reason.Text {
+	var why reason.Text
+	switch {
+	case o.Resource == "":
+	case o.TakenByHigher:
+		why = reason.Of(reason.DaemonCrowdedOut, o.Resource, o.Requested, o.Most)
+	default:
+		why = reason.Of(reason.DaemonTooLarge, o.Resource, o.Requested, o.Most)
 	}
-	return text + "; no room is kept for them on new nodes. Lower their requests, or let them run on other nodes only"
+	return reason.Of(reason.DaemonFitsNowhere, o.Pool, why)
 }
 
 // nameSome names the first of a list and counts the rest.
-func nameSome(names []string) string {
+func nameSome(names []string) reason.Text {
 	if more := len(names) - namedDaemons; more > 0 {
-		return fmt.Sprintf("DaemonSets %s and %d more", strings.Join(names[:namedDaemons], ", "), more)
+		return reason.Of(reason.AndMore, strings.Join(names[:namedDaemons], ", "), more)
 	}
-	return "DaemonSets " + strings.Join(names, ", ")
+	return reason.Said(strings.Join(names, ", "))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // A DaemonSet whose pods fit on no node that could be made is told of it, once, and at most twenty are in one plan. A
@@ -52,12 +53,12 @@ func TestDaemonSetsThatFitNowhereAreTold(t *testing.T) {
 			case plan.FitsNowhere:
 				nominated[n.Name]++
 			case plan.DaemonSetsOmitted:
-				pools[n.Name] = n.Message
+				pools[n.Name] = render.Text(n.Text)
 			default:
 				continue
 			}
 			if !n.Warning {
-				t.Errorf("%d DaemonSets: %q is no warning", c.daemons, n.Message)
+				t.Errorf("%d DaemonSets: %q is no warning", c.daemons, render.Text(n.Text))
 			}
 		}
 		for name, times := range nominated {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -15,16 +16,16 @@ func TestDoubtsAreTold(t *testing.T) {
 		NodeClass: cluster.NodeClassState{Ready: true},
 		Warnings:  []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
 	const doubt = "spec.x: zoen is a label of your own"
-	if c := canLaunchCondition(&cluster.Snapshot{}, p, true); c.Status != cluster.True || c.Message != doubt {
+	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Status != cluster.True || c.Message != doubt {
 		t.Errorf("%+v", c)
 	}
 	p.Template.Requirements = require.Set{}.With("zone", require.Only("b"))
-	c := canLaunchCondition(&cluster.Snapshot{}, p, true)
+	c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true))
 	if c.Status != cluster.False || c.Message != "no instance type has zone In [b]; "+doubt {
 		t.Errorf("%+v", c)
 	}
 	p.Warnings = nil
-	if c := canLaunchCondition(&cluster.Snapshot{}, p, true); c.Message != "no instance type has zone In [b]" {
+	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Message != "no instance type has zone In [b]" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -2,12 +2,12 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // askPDBsAgain is when to look again at evictions that were held, should nobody tell us that a budget has changed.
@@ -158,17 +158,16 @@ func (s *pdbSharing) decide(e *budgetedEviction) {
 	switch {
 	case len(pdbs) == 0, p.Phase == phasePending:
 	case len(pdbs) > 1:
-		s.holdBack(e, fmt.Sprintf("more than one disruption budget selects it (%s and %s), which Kubernetes refuses "+
-			"to evict", pdbs[0].ID(), pdbs[1].ID()))
+		s.holdBack(e, reason.Of(reason.TwoBudgets, pdbs[0].ID(), pdbs[1].ID()))
 	case pdbs[0].AllowsFreely(p):
 	case s.allowance[pdbs[0]] > 0:
 		s.allowance[pdbs[0]]--
 	case isUncounted(pdbs[0]) && !s.tried[pdbs[0]]:
 		s.tried[pdbs[0]] = true // one at a time finds out
 	case pdbs[0].NeverAllows():
-		s.holdBack(e, fmt.Sprintf("disruption budget %s never allows it, since it wants all of its pods", pdbs[0].ID()))
+		s.holdBack(e, reason.Of(reason.BudgetNever, pdbs[0].ID()))
 	default:
-		s.holdBack(e, fmt.Sprintf("disruption budget %s does not allow it now", pdbs[0].ID()))
+		s.holdBack(e, reason.Of(reason.BudgetNotNow, pdbs[0].ID()))
 	}
 }
 
@@ -178,14 +177,14 @@ func isUncounted(g *cluster.PDB) bool {
 }
 
 // holdBack keeps an eviction back and tells why; of the pods of a node the first speaks for all.
-func (s *pdbSharing) holdBack(e *budgetedEviction, reason string) {
+func (s *pdbSharing) holdBack(e *budgetedEviction, why reason.Text) {
 	s.heldBack[e.UID] = true
 	n := s.s.Node(e.Node)
 	if n == nil || s.toldNodes[e.Node] {
 		return
 	}
 	s.toldNodes[e.Node] = true
-	note := n.Note("FailedDraining", fmt.Sprintf("Pod %s can't be evicted: %s", e.Pod, reason))
+	note := n.Note("FailedDraining", reason.Of(reason.PodNotEvicted, e.Pod, why))
 	note.Warning = true
 	s.notes = append(s.notes, note)
 }

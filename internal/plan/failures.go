@@ -1,11 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -28,16 +27,11 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 		if !out {
 			continue
 		}
-		p.tellPools(s, fmt.Sprintf("%s, which is a mistake in Tenon: %s. It is left out until %s; everything else "+
-			"goes on",
-			partFailedMessage(part), f.Message, f.Until.UTC().Format(time.RFC3339)))
+		p.tellPools(s, reason.Of(reason.PartFailed, part, f.Message, f.Until))
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
-			text := fmt.Sprintf("The planner failed on this NodeClaim, which is a mistake in Tenon: %s. It is left "+
-				"as it is until %s",
-				f.Message, f.Until.UTC().Format(time.RFC3339))
-			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, text)))
+			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, reason.Of(reason.ClaimFailed, f.Message, f.Until))))
 		}
 	}
 }
@@ -48,14 +42,11 @@ func (p *Plan) tellHeld(s *cluster.Snapshot) {
 	if !q.HasPodsOrClaims() {
 		return
 	}
-	p.tellPools(s, fmt.Sprintf("The planner failed on %d classes of pods and %d NodeClaims, which is a mistake in "+
-		"Tenon. "+
-		"They are left out for a while. Nodes that carry them or were made for them are not disrupted; "+
-		"everything else goes on", len(q.Classes), len(q.Claims)))
+	p.tellPools(s, reason.Of(reason.LeftOut, len(q.Classes), len(q.Claims)))
 }
 
 // tellPools says on every pool that something has failed.
-func (p *Plan) tellPools(s *cluster.Snapshot, text string) {
+func (p *Plan) tellPools(s *cluster.Snapshot, text reason.Text) {
 	for _, pool := range s.Pools {
 		p.Notes = append(p.Notes, asWarning(pool.Note(PlannerFailed, text)))
 	}
@@ -67,29 +58,27 @@ func (p *Plan) tellUnsearched(s *cluster.Snapshot) {
 	if len(q.SearchClasses)+len(q.SearchClaims) == 0 {
 		return
 	}
-	p.tellPools(s, fmt.Sprintf("The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, "+
-		"which is a mistake in Tenon. Their nodes are not replaced by cheaper ones; "+
-		"all other nodes can be, and pods get nodes as usual", len(q.SearchClasses), len(q.SearchClaims)))
+	p.tellPools(s, reason.Of(reason.SearchLeftOut, len(q.SearchClasses), len(q.SearchClaims)))
 }
 
 // addRefusals gives each pod whose class is left out its refusal; where no pod can be placed at all, all of them.
 func (p *Plan) addRefusals(s *cluster.Snapshot) {
 	refused := slices.Clone(p.Placement.Unplaced) // what is remembered stays as it was
-	reason := make(map[string]*cluster.Failure)
+	why := make(map[string]*cluster.Failure)
 	reject := func(pods []*cluster.Pod, find func(*cluster.Pod) cluster.Failure) {
 		for _, pod := range pods {
-			if reason[pod.Class.Key] == nil {
+			if why[pod.Class.Key] == nil {
 				f := find(pod)
-				reason[pod.Class.Key] = &f
+				why[pod.Class.Key] = &f
 			}
-			refused = append(refused, schedule.Unplaced{Pod: pod, Failed: reason[pod.Class.Key]})
+			refused = append(refused, schedule.Unplaced{Pod: pod, Failed: why[pod.Class.Key]})
 		}
 	}
 	reject(s.QuarantinedPods(), func(pod *cluster.Pod) cluster.Failure { return s.Quarantine.Classes[pod.Class.Key] })
 	if f, out := s.Quarantine.Parts[cluster.Placing]; out {
 		reject(s.Pending(), func(*cluster.Pod) cluster.Failure { return f })
 	}
-	if len(reason) > 0 {
+	if len(why) > 0 {
 		p.Provisioned, p.Placement.Unplaced = true, refused
 	}
 }
@@ -97,25 +86,6 @@ func (p *Plan) addRefusals(s *cluster.Snapshot) {
 func asWarning(n cluster.Note) cluster.Note {
 	n.Warning = true
 	return n
-}
-
-// partFailedMessage says which part of planning has failed.
-func partFailedMessage(part cluster.Part) string {
-	switch part {
-	case cluster.Interrupting:
-		return "Replacing interrupted nodes failed"
-	case cluster.Placing:
-		return "Finding places for pods failed"
-	case cluster.Nominating:
-		return "Telling pods their new nodes failed"
-	case cluster.WritingStatus:
-		return "Working out the status of NodeClaims and NodePools failed"
-	case cluster.Disrupting:
-		return "Deciding which nodes to remove failed"
-	case cluster.Collecting:
-		return "Ending instances that no NodeClaim accounts for failed"
-	}
-	return "The search for cheaper nodes failed"
 }
 
 // PlannerFailure is a failure of the planner, or of what stands around it, and what was done about it.

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -157,7 +158,7 @@ func (w *world) setClaim(c command.SetClaim) {
 			})
 			continue
 		}
-		w.setCondition(claim, cond.Type, cond.Status, cond.Reason, cond.Message)
+		w.setCondition(claim, cond.Type, cond.Status, cond.Reason, render.Text(cond.Text))
 	}
 }
 
@@ -185,7 +186,7 @@ func (w *world) tellLine(c command.SetClaim) string {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s is %s %s (%s: %s)", w.called(c.Claim), cond.Type, cond.Status,
-			cond.Reason, w.renamed(cond.Message)))
+			cond.Reason, w.renamed(render.Text(cond.Text))))
 	}
 	return strings.Join(parts, "\n")
 }
@@ -195,7 +196,7 @@ func (w *world) noteLines(p *plan.Plan, asked bool) string {
 	out := new(strings.Builder)
 	for _, n := range p.Notes {
 		if asked {
-			fmt.Fprintf(out, "tell %s %s: %s: %s\n", n.Kind, w.called(n.Name), n.Reason, w.renamed(n.Message))
+			fmt.Fprintf(out, "tell %s %s: %s: %s\n", n.Kind, w.called(n.Name), n.Reason, w.renamed(render.Text(n.Text)))
 		}
 	}
 	return out.String()

@@ -3,13 +3,14 @@ package plan_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/reason"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -103,7 +104,7 @@ func spent(s *cluster.Snapshot, p *plan.Plan) string {
 		claim := s.Claim(d.Claim)
 		out[claim.Pool]++
 		if disrupt.MoveReason(claim.Move) != d.Reason || d.Reason == command.Unhealthy ||
-			strings.Contains(d.Message, "older") {
+			d.Text.Code == reason.TooOld {
 			continue
 		}
 		if over := exceeded(s.Pool(claim.Pool), string(d.Reason), out[claim.Pool], total[claim.Pool]); over != "" {
@@ -159,7 +160,7 @@ func (m *mover) checkDeletes(s *cluster.Snapshot, p *plan.Plan) {
 		}
 		going = append(going, d.Node)
 		claim, n := s.Claim(d.Claim), s.Node(d.Node)
-		if claim.Move == "" || disrupt.MoveReason(claim.Move) != d.Reason || strings.Contains(d.Message, "older") {
+		if claim.Move == "" || disrupt.MoveReason(claim.Move) != d.Reason || d.Text.Code == reason.TooOld {
 			forced = true // it goes by force, and what it leaves behind is nobody's plan
 			continue
 		}
@@ -204,7 +205,7 @@ func (m *mover) checkPlaces(s *cluster.Snapshot, going, fenced []string) {
 	}
 	for i := range placed.Unplaced {
 		if moved[placed.Unplaced[i].Pod.UID] {
-			m.fail("%s would be stranded: %s", placed.Unplaced[i].Pod.Name, placed.Unplaced[i].String())
+			m.fail("%s would be stranded: %s", placed.Unplaced[i].Pod.Name, render.Unplaced(&placed.Unplaced[i]))
 		}
 	}
 }

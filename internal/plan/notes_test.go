@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -73,8 +74,8 @@ func TestWhatIsToldOfFailures(t *testing.T) {
 			if n.Reason != plan.PlannerFailed {
 				continue
 			}
-			if got = append(got, n.Kind+" "+n.Name+": "+n.Message); !n.Warning {
-				t.Errorf("%s: %q is no warning", c.name, n.Message)
+			if got = append(got, n.Kind+" "+n.Name+": "+render.Text(n.Text)); !n.Warning {
+				t.Errorf("%s: %q is no warning", c.name, render.Text(n.Text))
 			}
 		}
 		for _, u := range p.Placement.Unplaced {

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // drained has both nodes of a pool drained, n with two pods and m with three. They are of one budget, which allows one
@@ -185,7 +186,7 @@ func TestWhoABudgetLetsGo(t *testing.T) {
 		if len(notes) == 0 && c.why == "" {
 			continue
 		}
-		if len(notes) == 0 || notes[0].Message != c.why || !notes[0].Warning {
+		if len(notes) == 0 || render.Text(notes[0].Text) != c.why || !notes[0].Warning {
 			t.Errorf("%s: told %+v, want first %q", c.name, notes, c.why)
 		}
 		nominated := make(map[string]bool)

@@ -241,7 +241,7 @@ func (p *Plan) writeStatus(s *cluster.Snapshot, policy Policy) {
 // there.
 func writesDrift(c command.Command) bool {
 	tell, ok := c.(command.SetClaim)
-	return ok && slices.ContainsFunc(tell.Conditions, func(c cluster.Condition) bool {
+	return ok && slices.ContainsFunc(tell.Conditions, func(c command.Condition) bool {
 		return c.Type == cluster.Drifted && c.Status == cluster.True
 	})
 }
@@ -312,9 +312,9 @@ func (p *Plan) endOrphans(s *cluster.Snapshot) {
 		}
 	}
 	p.addStep(step)
-	if message := hold.Message(); message != "" {
+	if text := hold.Text(); !text.IsZero() {
 		p.Notes = append(p.Notes, cluster.Note{Kind: "Namespace", Name: "kube-system", UID: s.Cluster,
-			Reason: "OrphansHeld", Message: message, Warning: true})
+			Reason: "OrphansHeld", Text: text, Warning: true})
 	}
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
+	"github.com/tenon-sh/tenon/internal/reason"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -60,8 +61,8 @@ func nameFor(b *schedule.Bin, move string, try int) string {
 }
 
 // poolStatus is what a pool's status should say.
-func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *drift.Rollouts) cluster.PoolStatus {
-	status := cluster.PoolStatus{ClassGeneration: p.NodeClass.Generation}
+func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *drift.Rollouts) command.PoolStatus {
+	status := command.PoolStatus{ClassGeneration: p.NodeClass.Generation}
 	for _, c := range s.ClaimsOf(p.Name) {
 		if c.Expected {
 			continue
@@ -71,13 +72,13 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *d
 			status.Nodes++
 		}
 	}
-	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed", problemTexts(p.Problems))
-	class := condition(cluster.NodeClassReady, p.NodeClass.Ready, p.NodeClass.Reason, p.NodeClass.Message)
+	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed", cluster.ProblemsText(p.Problems))
+	class := condition(cluster.NodeClassReady, p.NodeClass.Ready, p.NodeClass.Reason, reason.Said(p.NodeClass.Message))
 	if p.NodeClass.Pending {
 		class.Status = cluster.Unknown
 	}
 	ready := readyCondition(valid, class)
-	status.Conditions = []cluster.Condition{
+	status.Conditions = []command.Condition{
 		valid, class, ready, registrationCondition(p), canLaunchCondition(s, p, policy.StaticCapacity),
 		nodesUsableCondition(s, p),
 		disrupt.BudgetsCondition(p, status.Nodes), rollouts.DriftCondition(p),
@@ -89,87 +90,79 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *d
 }
 
 // readyCondition is the condition Ready: what is False counts before what is not known yet.
-func readyCondition(causes ...cluster.Condition) cluster.Condition {
+func readyCondition(causes ...command.Condition) command.Condition {
 	for _, c := range causes {
 		if c.Status == cluster.False {
-			return condition(cluster.Ready, false, "UnhealthyDependents", c.Type+": "+c.Message)
+			return condition(cluster.Ready, false, "UnhealthyDependents", reason.Of(reason.About, c.Type, c.Text))
 		}
 	}
 	for _, c := range causes {
 		if c.Status == cluster.Unknown {
-			return cluster.Condition{Type: cluster.Ready, Status: cluster.Unknown, Reason: "ReconcilingDependents",
-				Message: c.Type + ": " + c.Message}
+			return unknown(cluster.Ready, "ReconcilingDependents", reason.Of(reason.About, c.Type, c.Text))
 		}
 	}
-	return condition(cluster.Ready, true, "", "")
+	return condition(cluster.Ready, true, "", reason.Text{})
 }
 
 // tellOrphans adds that instances are left alone which nobody claims, and takes it away when that is over. The
 // condition is also what remembers that there were many: while it can't be told whether any are left, it stays as it
 // is.
-func (p *Plan) tellOrphans(s *cluster.Snapshot, pool *cluster.Pool, status *cluster.PoolStatus) {
-	at := slices.IndexFunc(pool.Status.Conditions, func(c cluster.Condition) bool {
+func (p *Plan) tellOrphans(s *cluster.Snapshot, pool *cluster.Pool, status *command.PoolStatus) {
+	told := slices.ContainsFunc(pool.Status.Conditions, func(c cluster.Condition) bool {
 		return c.Type == cluster.OrphansHeld
 	})
-	switch message := p.Orphans.Message(); {
-	case message != "":
-		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld, Status: cluster.True,
-			Reason: p.Orphans.Reason(), Message: message, Generation: pool.Generation})
-	case at >= 0 && (p.Orphans.TooMany || s.Quarantine.LeavesOut(cluster.Collecting)):
-		status.Conditions = append(status.Conditions, pool.Status.Conditions[at])
-	case at >= 0:
-		status.Conditions = append(status.Conditions, cluster.Condition{Type: cluster.OrphansHeld,
+	switch text := p.Orphans.Text(); {
+	case !text.IsZero():
+		status.Conditions = append(status.Conditions, command.Condition{Type: cluster.OrphansHeld, Status: cluster.True,
+			Reason: p.Orphans.Reason(), Text: text, Generation: pool.Generation})
+	case told && !p.Orphans.TooMany && !s.Quarantine.LeavesOut(cluster.Collecting):
+		status.Conditions = append(status.Conditions, command.Condition{Type: cluster.OrphansHeld,
 			Status: cluster.Absent})
 	}
 }
 
 // registrationCondition says whether the pool's latest launches have become nodes. It informs and does not feed Ready.
-func registrationCondition(p *cluster.Pool) cluster.Condition {
-	c := cluster.Condition{Type: cluster.RegistrationHealthy, Status: cluster.Unknown, Reason: "AwaitingReconciliation",
-		Message: "no node has been launched since the pool or its NodeClass last changed"}
+func registrationCondition(p *cluster.Pool) command.Condition {
 	switch p.RegistrationHealth {
 	case cluster.True:
-		return condition(cluster.RegistrationHealthy, true, "", "")
+		return condition(cluster.RegistrationHealthy, true, "", reason.Text{})
 	case cluster.False:
-		return condition(cluster.RegistrationHealthy, false, "RegistrationFailed", "at least half of the latest "+
-			"launches did not become nodes; see the events of the pool's NodeClaims and the logs of its machines")
+		return condition(cluster.RegistrationHealthy, false, "RegistrationFailed", reason.Of(reason.LaunchesDidNotJoin))
 	}
-	return c
+	return unknown(cluster.RegistrationHealthy, "AwaitingReconciliation", reason.Of(reason.NothingLaunchedYet))
 }
 
 // canLaunchCondition says whether the pool could make a node now; a pool that is Ready may still ask for what nobody
 // sells.
-func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) cluster.Condition {
-	no := func(reason, message string) cluster.Condition {
-		return condition(cluster.CanLaunch, false, reason, message)
+func canLaunchCondition(s *cluster.Snapshot, p *cluster.Pool, static bool) command.Condition {
+	no := func(why string, text reason.Text) command.Condition {
+		return condition(cluster.CanLaunch, false, why, text)
 	}
 	switch {
 	case p.Deleting:
-		return no("NodePoolDeleting", "the NodePool is being deleted")
+		return no("NodePoolDeleting", reason.Of(reason.PoolIsDeleting))
 	case p.Static && !static:
-		return no("StaticCapacityDisabled", "spec.replicas makes the pool static; turn the feature gate "+
-			"StaticCapacity on, or make another NodePool without the field to let pods decide")
+		return no("StaticCapacityDisabled", reason.Of(reason.StaticCapacityOff))
 	case len(p.Problems) > 0 || !p.NodeClass.Ready:
-		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "NotReady",
-			Message: "the NodePool is not ready"}
+		return unknown(cluster.CanLaunch, "NotReady", reason.Of(reason.PoolNotReady))
 	}
-	if reason := schedule.LimitsReason(p, s.Names); reason != "" {
-		return no("LimitsAllowNoNode", reason)
+	if why := schedule.LimitsReason(p, s.Names); !why.IsZero() {
+		return no("LimitsAllowNoNode", why)
 	}
 	switch {
 	case p.InBackoff:
-		return no("LaunchesRefused", backoffMessage(p))
+		return no("LaunchesRefused", backoffText(p))
 	case p.Catalog == nil && p.CatalogError != "":
-		return no("InstanceTypesUnknown", p.CatalogError)
+		return no("InstanceTypesUnknown", reason.Said(p.CatalogError))
 	case p.Catalog == nil:
-		return cluster.Condition{Type: cluster.CanLaunch, Status: cluster.Unknown, Reason: "InstanceTypesUnknown",
-			Message: "the cloud has not said yet what it sells"}
+		return unknown(cluster.CanLaunch, "InstanceTypesUnknown", reason.Of(reason.NotSoldYet))
 	}
-	if reason := schedule.NoTypesReason(p); reason != "" {
-		return no("NoCompatibleInstanceTypes", strings.Join(append([]string{reason}, doubtTexts(p)...), "; "))
+	doubts := cluster.ProblemsText(p.Warnings) // what is probably not meant
+	if why := schedule.NoTypesReason(p); !why.IsZero() {
+		return no("NoCompatibleInstanceTypes", reason.Join(why, doubts))
 	}
-	can := condition(cluster.CanLaunch, true, "", "")
-	can.Message = strings.Join(append(doubtTexts(p), schedule.DescribeEstimated(p)...), "; ")
+	can := condition(cluster.CanLaunch, true, "", reason.Text{})
+	can.Text = reason.Join(doubts, schedule.EstimatedPrices(p))
 	return can
 }
 
@@ -178,69 +171,54 @@ const maxNamedHeld = 3
 
 // nodesUsableCondition says whether pods can use the nodes of the pool that are made for them. When the next try comes
 // is not told: it would be written anew with each.
-func nodesUsableCondition(s *cluster.Snapshot, p *cluster.Pool) cluster.Condition {
-	var said []string
+func nodesUsableCondition(s *cluster.Snapshot, p *cluster.Pool) command.Condition {
+	var said []reason.Text
 	for _, owner := range slices.Sorted(maps.Keys(s.WorkloadTries)) {
 		b := s.WorkloadTries[owner]
 		i := slices.IndexFunc(b.Failures, func(f cluster.UnusedNode) bool { return f.Pool == p.Name })
 		if i >= 0 && b.HoldsPods() {
-			said = append(said, strings.TrimSpace(b.Kind+" "+b.Name)+": "+schedule.DescribeCause(&b.Failures[i]))
+			said = append(said, reason.Of(reason.About, strings.TrimSpace(b.Kind+" "+b.Name), &b.Failures[i]))
 		}
 	}
 	if lost := p.ShortLivedSlots(); p.Static && len(lost) > 0 {
 		return condition(cluster.NodesUsable, false, "NodesEndTooSoon", static.DescribeShortLived(lost))
 	}
 	if len(said) == 0 {
-		return condition(cluster.NodesUsable, true, "", "")
+		return condition(cluster.NodesUsable, true, "", reason.Text{})
 	}
-	text := strings.Join(said[:min(len(said), maxNamedHeld)], "; ")
 	if more := len(said) - maxNamedHeld; more > 0 {
-		text += fmt.Sprintf("; and %d more workloads", more)
+		said = append(said[:maxNamedHeld], reason.Of(reason.MoreWorkloads, more))
 	}
-	return condition(cluster.NodesUsable, false, "MadeInVain",
-		"pods cannot run on the nodes created for them, so new nodes are tried less and less often: "+text)
+	return condition(cluster.NodesUsable, false, "MadeInVain", reason.Of(reason.MadeInVain, reason.Join(said...)))
 }
 
-// backoffMessage says what the cloud has said last. When the next try comes is not told: it would be written anew with
+// backoffText says what the cloud has said last. When the next try comes is not told: it would be written anew with
 // each.
-func backoffMessage(p *cluster.Pool) string {
+func backoffText(p *cluster.Pool) reason.Text {
 	if p.BackoffCause == "" {
-		return "the cloud has refused the pool's launches; see the events of its NodeClaims"
+		return reason.Of(reason.LaunchesRefusedBefore)
 	}
-	return "the pool's launches fail and are tried less and less often; the last answer: " + p.BackoffCause
+	return reason.Of(reason.LaunchesFail, p.BackoffCause)
 }
 
-func condition(kind string, ok bool, reason, message string) cluster.Condition {
+func condition(kind string, ok bool, why string, text reason.Text) command.Condition {
 	if ok {
-		return cluster.Condition{Type: kind, Status: cluster.True, Reason: strings.TrimPrefix(kind, "tenon.sh/")}
+		return command.Condition{Type: kind, Status: cluster.True, Reason: strings.TrimPrefix(kind, "tenon.sh/")}
 	}
-	return cluster.Condition{Type: kind, Status: cluster.False, Reason: reason, Message: message}
+	return command.Condition{Type: kind, Status: cluster.False, Reason: why, Text: text}
 }
 
-// doubtTexts is what is probably not meant in the pool; none if all is clear.
-func doubtTexts(p *cluster.Pool) []string {
-	if len(p.Warnings) == 0 {
-		return nil
-	}
-	return []string{problemTexts(p.Warnings)}
+func unknown(kind, why string, text reason.Text) command.Condition {
+	return command.Condition{Type: kind, Status: cluster.Unknown, Reason: why, Text: text}
 }
 
-func problemTexts(list []cluster.Problem) string {
-	parts := make([]string, len(list))
-	for i, p := range list {
-		parts[i] = p.Field + ": " + p.Text
-	}
-	return strings.Join(parts, "; ")
-}
-
-func sameStatus(want, have *cluster.PoolStatus) bool {
+func sameStatus(want *command.PoolStatus, have *cluster.PoolStatus) bool {
 	if want.Nodes != have.Nodes || want.Resources != have.Resources || want.ClassGeneration != have.ClassGeneration {
 		return false
 	}
 	for _, w := range want.Conditions {
 		same := slices.ContainsFunc(have.Conditions, func(h cluster.Condition) bool {
-			h.Since = w.Since
-			return h == w
+			return h.Type == w.Type && h.Generation == w.Generation && render.Says(h, w)
 		})
 		if !same {
 			return false

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -156,7 +157,7 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.WriteClaimHash:
 		return fmt.Sprintf("stamp %s with %s", w.called(c.Claim), c.Hash)
 	case command.DeleteClaim:
-		return fmt.Sprintf("delete %s (%s: %s)", w.called(c.Claim), c.Reason, w.renamed(c.Message))
+		return fmt.Sprintf("delete %s (%s: %s)", w.called(c.Claim), c.Reason, w.renamed(render.Text(c.Text)))
 	case command.Evict:
 		if c.Delete {
 			return fmt.Sprintf("evict %s now, with %s to go", w.renamed(c.Name), c.Grace)
@@ -179,7 +180,7 @@ func (w *world) commandLine(c command.Command, status bool) string {
 	case command.Bind:
 		return fmt.Sprintf("bind %s to %s", c.Name, w.called(c.Node))
 	case command.DeleteNode:
-		return fmt.Sprintf("delete node %s (%s: %s)", w.called(c.Node), c.Reason, w.renamed(c.Message))
+		return fmt.Sprintf("delete node %s (%s: %s)", w.called(c.Node), c.Reason, w.renamed(render.Text(c.Text)))
 	case command.SetPool:
 		if status {
 			return w.statusLine(c)
@@ -199,8 +200,8 @@ func (w *world) statusLine(c command.SetPool) string {
 	out := fmt.Sprintf("status of %s: nodes=%d %s", c.Pool, c.Status.Nodes, w.names.String(c.Status.Resources))
 	for _, cond := range c.Status.Conditions {
 		out += fmt.Sprintf("; %s %s", cond.Type, cond.Status)
-		if cond.Message != "" {
-			out += " (" + cond.Message + ")"
+		if text := render.Text(cond.Text); text != "" {
+			out += " (" + text + ")"
 		}
 	}
 	return out
@@ -228,7 +229,7 @@ func (w *world) printPlacement(out *strings.Builder, p *schedule.Placement) {
 	}
 	for i := range p.Unplaced {
 		u := &p.Unplaced[i]
-		count(fmt.Sprintf("no place for %s×%%d: %s\n", u.Pod.Class.Key, strings.ReplaceAll(u.String(), "%", "%%")))
+		count(fmt.Sprintf("no place for %s×%%d: %s\n", u.Pod.Class.Key, strings.ReplaceAll(render.Unplaced(u), "%", "%%")))
 	}
 	for _, line := range order {
 		fmt.Fprintf(out, line, lines[line])

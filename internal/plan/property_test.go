@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -250,8 +251,8 @@ func TestEveryPodIsAnsweredOnce(t *testing.T) {
 		for i := range p.Placement.Unplaced {
 			u := &p.Placement.Unplaced[i]
 			answers[u.Pod.UID]++
-			if u.String() == "" || strings.Contains(u.String(), "no instance type is left") {
-				t.Fatalf("%s is refused without a reason: %q", u.Pod.Name, u.String())
+			if render.Unplaced(u) == "" || strings.Contains(render.Unplaced(u), "no instance type is left") {
+				t.Fatalf("%s is refused without a reason: %q", u.Pod.Name, render.Unplaced(u))
 			}
 		}
 		for _, pod := range s.Pods {

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // places says where each pod goes.
@@ -64,7 +65,7 @@ func TestQuarantinedPodsAreAsIfTheyWereNotThere(t *testing.T) {
 		}
 		for _, u := range left.Placement.Unplaced {
 			if (u.Failed != nil) != (u.Pod.Class.Key == key && u.Pod.Node == "") {
-				t.Fatalf("seed %d: %s is told %s", seed, u.Pod.Name, u.String())
+				t.Fatalf("seed %d: %s is told %s", seed, u.Pod.Name, render.Unplaced(&u))
 			}
 			if u.Failed != nil {
 				refused++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -49,7 +50,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 					class := *u.Pod.Class
 					class.Terms = []require.Set{term}
 					if hosts := hostTypes(s, pool, used[pool.Name], &class); len(hosts) >= max(minTypes(pool), 1) {
-						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, u.String(), hosts,
+						t.Fatalf("%s is refused (%s), but %v could host it\n%s", u.Pod.Name, render.Unplaced(u), hosts,
 							w.describe(&p))
 					}
 				}

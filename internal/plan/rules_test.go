@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -60,7 +61,7 @@ func TestNobodyIsForgotten(t *testing.T) {
 				if where := st.welcome(copyOf(u.Pod)); where != "" {
 					helped[u.Pod.Name]++
 					if helped[u.Pod.Name] == plays {
-						t.Fatalf("%s is refused (%s), but %s would take it\n%s", u.Pod.Name, u.String(), where,
+						t.Fatalf("%s is refused (%s), but %s would take it\n%s", u.Pod.Name, render.Unplaced(u), where,
 							w.describe(&p))
 					}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -65,7 +66,7 @@ func tangle(seed int64, placed *int) (wrong string) {
 			*placed += len(bin.Pods)
 		}
 		if found := plan.Search(s, policy); len(found.Faults) > 0 {
-			return "the search violates an invariant: " + found.Faults[0].String()
+			return "the search violates an invariant: " + render.Fault(found.Faults[0])
 		}
 		w.act(p, -1)
 		w.now = w.now.Add(time.Second)
@@ -78,7 +79,7 @@ func tangle(seed int64, placed *int) (wrong string) {
 // inOnePlace says which pod a placement has in two places, or which invariant it has found violated itself.
 func inOnePlace(p *schedule.Placement) string {
 	if len(p.Faults) > 0 {
-		return "the placement violates an invariant: " + p.Faults[0].String()
+		return "the placement violates an invariant: " + render.Fault(p.Faults[0])
 	}
 	seen := make(map[string]string)
 	see := func(pod *cluster.Pod, where string) string {

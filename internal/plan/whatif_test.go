@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -284,7 +285,7 @@ func (w *world) describe(p *plan.Plan) string {
 		fmt.Fprintf(out, "assign %s to %s\n", a.Pod.Name, a.Host)
 	}
 	for i := range p.Placement.Unplaced {
-		fmt.Fprintf(out, "no place for %s: %s\n", p.Placement.Unplaced[i].Pod.Name, p.Placement.Unplaced[i].String())
+		fmt.Fprintf(out, "no place for %s: %s\n", p.Placement.Unplaced[i].Pod.Name, render.Unplaced(&p.Placement.Unplaced[i]))
 	}
 	return out.String()
 }

@@ -27,7 +27,7 @@ import (
 const (
 	// Format and Version are how each file begins.
 	Format  = "tenon-snapshot"
-	Version = 3
+	Version = 4
 )
 
 // Step is what the planner was asked for.

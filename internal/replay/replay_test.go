@@ -189,7 +189,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	}{
 		"nothing":       {nil, "this is none"},
 		"text":          {[]byte("hello"), "this is none"},
-		"other version": {edit(`"version":3`, `"version":4`), "read it with the version of tenon that wrote it"},
+		"other version": {edit(`"version":4`, `"version":5`), "read it with the version of tenon that wrote it"},
 		"unknown field": {edit(`"Rev":`, `"Revision":`), `has no field "Revision"`},
 		"twice":         {edit(`"Rev":`, `"Rev":1,"Rev":`), "has it twice"},
 		"no such class": {edit(`"Class":0`, `"Class":99`), "there is no PodClass number 99"},
@@ -214,7 +214,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 
 // A small file can't take much memory: neither by being long once it is unpacked nor by naming much in few letters.
 func TestReadingIsBounded(t *testing.T) {
-	head := `{"format":"tenon-snapshot","version":3,"tables":{"Names":[`
+	head := `{"format":"tenon-snapshot","version":4,"tables":{"Names":[`
 	bomb := zipped(head + strings.Repeat("[],", 1<<20))
 	if _, err := Read(bytes.NewReader(bomb), Limits{Text: 1 << 30, Memory: 1 << 20}); err == nil ||
 		!strings.Contains(err.Error(), "more memory than it may") {
@@ -229,7 +229,7 @@ func TestReadingIsBounded(t *testing.T) {
 // Whatever is in a file, reading it ends with a case or with an error.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("hello"), false)
-	f.Add([]byte(`{"format":"tenon-snapshot","version":3,"tables":{"Names":[[]]}}`), true)
+	f.Add([]byte(`{"format":"tenon-snapshot","version":4,"tables":{"Names":[[]]}}`), true)
 	var out bytes.Buffer
 	empty := (&cluster.Snapshot{Names: &resource.Names{},
 		Pods: []*cluster.Pod{{UID: "p", Class: &cluster.PodClass{Key: "c"}}}}).Seal()

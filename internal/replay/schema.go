@@ -41,7 +41,7 @@ func writtenAs(t reflect.Type) reflect.Type {
 
 // isDerived are the fields that are not written, because they follow from others or change nothing.
 func isDerived(t reflect.Type, field string) bool {
-	return t == snapshotType() && field == "lookups" ||
+	return t == snapshotType() && (field == "lookups" || field == "Notes") ||
 		t == reflect.TypeFor[schedule.Settings]() && (field == "LastPlacement" || field == "HeldPods" ||
 			field == "AllowSqueeze")
 }

@@ -200,7 +200,7 @@ func BenchmarkDiverse(b *testing.B) {
 				got = schedule.Place(s.SchedulerView(), schedule.Settings{})
 			}
 			if len(got.Unplaced) > 0 {
-				b.Fatalf("%d pods found no place: %s", len(got.Unplaced), got.Unplaced[0].String())
+				b.Fatalf("%d pods found no place: %+v", len(got.Unplaced), got.Unplaced[0].Pools)
 			}
 			b.ReportMetric(float64(len(got.Bins)), "nodes")
 			b.ReportMetric(got.Price, "$/h")

@@ -1,15 +1,14 @@
 package schedule
 
 import (
-	"fmt"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // EmptyBins makes n nodes of a pool for nobody in particular: whatever the pool's template allows, the cheapest first.
 // Fewer come back if no more can be had, and then why says what is missing.
-func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (bins []Bin, reason string) {
+func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (bins []Bin, why reason.Text) {
 	pm := newPoolMarket(s, p)
 	stocks := make(map[string]int)
 	for i := range p.Catalog.Offerings {
@@ -29,7 +28,7 @@ func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (
 			chosen := newChosenOffering(pm, row, nil, resource.Vector{})
 			b = chosen.toBin()
 			if key := pm.shortOfValues(chosen.offerings); key != "" && !settings.RelaxMinValues {
-				return bins, fmt.Sprintf("minValues of %s can't be met by what is for sale", key)
+				return bins, reason.Of(reason.MinValuesUnsold, key)
 			}
 			known[row] = b
 		}
@@ -39,7 +38,7 @@ func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (
 		}
 		bins = append(bins, b)
 	}
-	return bins, ""
+	return bins, reason.Text{}
 }
 
 // cheapest is the offering that costs least of those that can be bought, or −1.
@@ -54,16 +53,16 @@ func (pm *poolMarket) cheapest() int {
 }
 
 // nothingReason says why nothing can be bought.
-func (pm *poolMarket) nothingReason() string {
+func (pm *poolMarket) nothingReason() reason.Text {
 	switch {
 	case !pm.offered.Any():
 		return NoTypesReason(pm.pool)
 	case !pm.offered.And(pm.pool.Catalog.Available()).Any():
-		return "nothing that the pool's requirements allow is available now"
+		return reason.Of(reason.NothingAvailable)
 	case !pm.forSale.Any():
-		return "no instance type that the pool's requirements allow holds its daemonsets"
+		return reason.Of(reason.DaemonsFillAll)
 	case pm.limits.limits.HasNodes && pm.limits.nodes >= pm.limits.limits.Nodes:
-		return fmt.Sprintf("spec.limits.nodes is %d", pm.limits.limits.Nodes)
+		return reason.Of(reason.LimitOnNodesReached, pm.limits.limits.Nodes)
 	}
-	return "the pool's limits or reservations are used up"
+	return reason.Of(reason.LimitsUsedUp)
 }

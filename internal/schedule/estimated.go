@@ -1,18 +1,17 @@
 package schedule
 
 import (
-	"fmt"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// DescribeEstimated says how many of the instance types that the pool may have lack a price that somebody has told;
+// EstimatedPrices says how many of the instance types that the pool may have lack a price that somebody has told;
 // nothing if all have one.
-func DescribeEstimated(p *cluster.Pool) []string {
+func EstimatedPrices(p *cluster.Pool) reason.Text {
 	left := p.Catalog.Estimated()
 	if !left.Any() {
-		return nil
+		return reason.Text{}
 	}
 	index := p.Catalog.Index()
 	for _, e := range poolRequirements(p) {
@@ -28,15 +27,11 @@ func DescribeEstimated(p *cluster.Pool) []string {
 	}
 	switch count {
 	case 0:
-		return nil
+		return reason.Text{}
 	case 1:
-		return []string{fmt.Sprintf("the price of %s is estimated from those of other instance types",
-			p.Catalog.Types[last].Name)}
+		return reason.Of(reason.PriceEstimated, p.Catalog.Types[last].Name)
 	}
-	return []string{
-		fmt.Sprintf("the prices of %d of its instance types, such as %s, are estimated from those of others", count,
-			p.Catalog.Types[last].Name),
-	}
+	return reason.Of(reason.PricesEstimated, count, p.Catalog.Types[last].Name)
 }
 
 // poolRequirements are the requirements and labels of a pool together.

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -10,21 +9,18 @@ import (
 // program. Tests fail on each.
 type Fault struct {
 	// Invariant is what should hold.
-	Invariant string
+	Invariant Invariant
 	// Class is the key of the class of pods with which it does not.
 	Class string
 	// Have and Most are how many pods were given away and how many there are.
 	Have, Most int
 }
 
-// The invariants.
-const oneGroup = "each pod is in at most one group"
+// Invariant is what should hold of each placement.
+type Invariant int
 
-// String says it for people.
-func (f Fault) String() string {
-	return fmt.Sprintf("%s: of class %s %d pods were given to groups and there are %d",
-		f.Invariant, f.Class, f.Have, f.Most)
-}
+// OneGroup is that each pod is in at most one group.
+const OneGroup Invariant = iota
 
 // keepConsistentGroups keeps the groups that together ask for no more pods of a pod set than there are, and writes down
 // which do not.
@@ -34,7 +30,7 @@ func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
 		for _, member := range g.members {
 			if have := given[member.podSet] + member.count*g.units; have > member.podSet.placeableNow() {
 				mk.faults = append(mk.faults, Fault{
-					Invariant: oneGroup, Class: member.podSet.class.Key, Have: have,
+					Invariant: OneGroup, Class: member.podSet.class.Key, Have: have,
 					Most: member.podSet.placeableNow()})
 				return true
 			}

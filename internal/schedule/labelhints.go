@@ -31,11 +31,9 @@ func (pm *poolMarket) missByLabel(out *PoolMiss, class *cluster.PodClass) bool {
 		return false
 	}
 	out.Label = key
-	if !values.IsEmpty() {
-		out.Wanted = describeWanted(values)
-	}
+	out.Wanted = values
 	pm.noteMissDetail(out, class, key)
-	if len(out.Has) == 0 && out.Wanted != "" { // else there is something better to say
+	if len(out.Has) == 0 && !out.Wanted.IsEmpty() { // else there is something better to say
 		out.Similar = pm.similarLabel(key)
 	}
 	return true
@@ -57,8 +55,8 @@ func (pm *poolMarket) missByKey(out *PoolMiss, class *cluster.PodClass) {
 		return
 	}
 	if least == 0 {
-		if values, known := combinedValues(class.Terms, out.Key); known && !values.IsEmpty() {
-			out.Wanted = describeWanted(values)
+		if values, known := combinedValues(class.Terms, out.Key); known {
+			out.Wanted = values
 		}
 	}
 	pm.noteMissDetail(out, class, out.Key)
@@ -110,7 +108,7 @@ func (pm *poolMarket) noteMissDetail(out *PoolMiss, class *cluster.PodClass, key
 		return has
 	}
 	out.ByVolume = class.OwnTerms != nil && !slices.ContainsFunc(class.OwnTerms, demands)
-	if out.ByVolume || out.Wanted != "" || out.Label != "" {
+	if out.ByVolume || !out.Wanted.IsEmpty() || out.Label != "" {
 		out.Has = pm.labelChoices(key)
 	}
 }

@@ -1,11 +1,10 @@
 package schedule
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -39,23 +38,23 @@ func explain(s *cluster.Snapshot, mk *market, t *topologyCounts, set *podSet, ou
 	set.pods = nil
 }
 
-func unusableReason(p *cluster.Pool) string {
+// unusableReason is why the pool takes no part in the placement.
+func unusableReason(p *cluster.Pool) reason.Text {
 	switch {
 	case p.Deleting:
-		return "it is being deleted"
+		return reason.Of(reason.PoolDeleting)
 	case p.Static:
-		return "it is static (spec.replicas is set) and takes no part in provisioning"
+		return reason.Of(reason.PoolStatic)
 	case len(p.Problems) > 0:
-		return "it is not valid: " + p.Problems[0].Field + ": " + p.Problems[0].Text
+		return reason.Of(reason.PoolInvalid, p.Problems[0].Field, p.Problems[0].Text)
 	case !p.NodeClass.Ready:
-		return "its NodeClass is not ready: " + p.NodeClass.Message
+		return reason.Of(reason.ClassNotReady, p.NodeClass.Message)
 	case p.InBackoff:
-		return "the cloud has refused its launches; the next try is at " + p.BackoffUntil.UTC().Format("15:04:05") +
-			" UTC"
+		return reason.Of(reason.LaunchesRefusedUntil, reason.Clock(p.BackoffUntil))
 	case p.CatalogError != "":
-		return "its instance types are not known: " + p.CatalogError
+		return reason.Of(reason.TypesUnknownBecause, p.CatalogError)
 	}
-	return "its instance types are not known yet"
+	return reason.Of(reason.TypesUnknown)
 }
 
 // explainMiss counts what ruled out the pool's types for the pod set. A type counts under the rule conflict at which
@@ -80,7 +79,7 @@ func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
 	out.ByRequirement = out.Types - pm.countTypes(matched)
 	out.ByResources = pm.countTypes(matched) - pm.countTypes(fits)
 	if out.ByOffering = pm.countTypes(fits) - pm.countTypes(sold); out.ByOffering > 0 {
-		out.Advice = pm.describeRefusals(fits, sold)
+		out.Advice = pm.adviceOf(fits, sold)
 	}
 	if out.ByRequirement > 0 {
 		pm.missByKey(&out, class)
@@ -107,11 +106,8 @@ func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
 	return out
 }
 
-// mostRefusals is how many reasons of the cloud a sentence repeats.
-const mostRefusals = 2
-
-// describeRefusals says what people could do about types of which nothing is for sale; empty if they can only wait.
-func (pm *poolMarket) describeRefusals(fits, sold require.Bits) string {
+// adviceOf is what people could do about types of which nothing is for sale; none if they can only wait.
+func (pm *poolMarket) adviceOf(fits, sold require.Bits) []string {
 	open := map[int]bool{}
 	for i := range sold.All {
 		open[pm.pool.Catalog.Offerings[i].Type] = true
@@ -123,10 +119,7 @@ func (pm *poolMarket) describeRefusals(fits, sold require.Bits) string {
 		}
 	}
 	slices.Sort(out)
-	if more := len(out) - mostRefusals; more > 0 {
-		return fmt.Sprintf("%s; and %d other reasons", strings.Join(out[:mostRefusals], "; "), more)
-	}
-	return strings.Join(out, "; ")
+	return out
 }
 
 // missByPort counts the types on which a daemonset occupies a port that the pod needs.

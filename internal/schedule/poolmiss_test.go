@@ -9,6 +9,21 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
+// smallAndBig sells a type with 2 CPUs and 8 GiB, and one with 4 CPUs and 4 GiB.
+func smallAndBig() *cluster.Catalog {
+	var types []cluster.Type
+	var offerings []cluster.Offering
+	for i, size := range []string{"small", "big"} {
+		cpu := int64(2000 * (i + 1))
+		types = append(types, cluster.Type{Name: size, Capacity: resource.Vector{
+			resource.CPU: cpu, resource.Memory: (8 << 30) / int64(i+1), resource.Pods: 110,
+		}})
+		labels := cluster.LabelsOf(map[string]string{"size": size})
+		offerings = append(offerings, cluster.Offering{Type: i, Available: true, Labels: labels})
+	}
+	return cluster.NewCatalog(types, offerings)
+}
+
 // smallAndBigMarket sells what smallAndBig does.
 func smallAndBigMarket() *poolMarket {
 	pool := &cluster.Pool{Name: "default", Catalog: smallAndBig()}
@@ -25,7 +40,7 @@ func TestChoicesAreSharedAndOnlyWhereTheyAreSaid(t *testing.T) {
 	pm := smallAndBigMarket()
 	size := func(value string) require.Set { return require.Set{}.With("size", require.Only(value)) }
 	large := missOf(pm, resource.Vector{resource.CPU: 64_000}, size("big"))
-	if large.ByRequirement != 1 || large.Key != "size" || large.Wanted != "" || large.Has != nil {
+	if large.ByRequirement != 1 || large.Key != "size" || !large.Wanted.IsEmpty() || large.Has != nil {
 		t.Errorf("a pod that is too large for the size it asks for: %+v", large)
 	}
 	huge, tiny := missOf(pm, resource.Vector{}, size("huge")), missOf(pm, resource.Vector{}, size("tiny"))

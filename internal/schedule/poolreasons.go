@@ -1,16 +1,15 @@
 package schedule
 
 import (
-	"fmt"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// NoTypesReason says why the pool's own requirements leave no instance type to buy, naming the requirement that leaves
-// the fewest by itself; it is empty if some are left.
-func NoTypesReason(p *cluster.Pool) string {
+// NoTypesReason is why the pool's own requirements leave no instance type to buy, with the requirement that leaves the
+// fewest by itself; it is empty if some are left.
+func NoTypesReason(p *cluster.Pool) reason.Text {
 	index := p.Catalog.Index()
 	wants := poolRequirements(p)
 	left, worst, fewest := require.AllBits(index.Len()), require.Entry{}, -1
@@ -26,61 +25,55 @@ func NoTypesReason(p *cluster.Pool) string {
 	}
 	for _, e := range wants {
 		if left.Any() && e.MinValues > 0 && index.Knows(e.Key) && index.Spread(e.Key, left) < e.MinValues {
-			return fmt.Sprintf("minValues %d of %s can't be met: the requirements leave %d values", e.MinValues, e.Key,
+			return reason.Of(reason.MinValuesUnmet, e.MinValues, e.Key,
 				index.Spread(e.Key, left))
 		}
 	}
 	switch {
 	case left.Any():
-		return ""
+		return reason.Text{}
 	case fewest == 0 && worst.Values.IsEmpty():
-		return fmt.Sprintf("what the requirements and labels ask of %s contradicts itself: no value is left", worst.Key)
+		return reason.Of(reason.LabelContradiction, worst.Key)
 	case fewest == 0:
-		return fmt.Sprintf("no instance type has %s %s", worst.Key, worst.Values)
+		return reason.Of(reason.NoTypeHas, worst.Key, worst.Values.String())
 	case fewest < 0:
-		return "the cloud sells no instance type"
+		return reason.Of(reason.NothingSold)
 	}
 	if a, b, ok := excludingPair(index, wants); ok {
-		return fmt.Sprintf("no instance type has both %s %s and %s %s", a.Key, a.Values, b.Key, b.Values)
+		return reason.Of(reason.NoTypeHasBoth, a.Key, a.Values.String(), b.Key, b.Values.String())
 	}
-	return fmt.Sprintf("the requirements together leave no instance type; %s %s leaves the fewest by itself", worst.Key,
-		worst.Values)
+	return reason.Of(reason.FewestLeft, worst.Key, worst.Values.String())
 }
 
-// LimitsReason says which limit keeps the pool from making any node, also if it has none yet; it is empty if the limits
+// LimitsReason is which limit keeps the pool from making any node, also if it has none yet; it is empty if the limits
 // leave an instance type. A limit of 0 is how people switch a pool off.
-func LimitsReason(p *cluster.Pool, names *resource.Names) string {
-	const fix = "; raise the limit or remove it to let the pool make nodes"
+func LimitsReason(p *cluster.Pool, names *resource.Names) reason.Text {
 	switch {
 	case p.Limits.Broken != "":
-		return fmt.Sprintf("spec.limits.%s can't be counted, because too many kinds of resources are in use; "+
-			"remove it to let the pool make nodes", p.Limits.Broken)
+		return reason.Of(reason.LimitUncounted, p.Limits.Broken)
 	case p.Limits.HasNodes && p.Limits.Nodes <= 0:
-		return fmt.Sprintf("spec.limits.nodes is %d%s", p.Limits.Nodes, fix)
+		return reason.Of(reason.LimitOnNodes, p.Limits.Nodes)
 	}
 	for dim, set := range p.Limits.Set {
 		needed := dim == resource.CPU || dim == resource.Memory || dim == resource.Pods
 		if set && needed && p.Limits.Amount[dim] <= 0 {
-			return fmt.Sprintf("spec.limits.%s is %s, and every node has some%s",
-				names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), fix)
+			return reason.Of(reason.LimitForbids, names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]))
 		}
 	}
 	if p.Catalog == nil || !p.Limits.Any() {
-		return ""
+		return reason.Text{}
 	}
 	least, some := leastUnder(p)
 	if !some {
-		return ""
+		return reason.Text{}
 	}
 	for dim, set := range p.Limits.Set {
 		if set && least[dim] > p.Limits.Amount[dim] {
-			return fmt.Sprintf("spec.limits.%s is %s, and each instance type that the requirements leave has %s or "+
-				"more%s",
-				names.Name(dim), resource.Format(dim, p.Limits.Amount[dim]), resource.Format(dim, least[dim]), fix)
+			return reason.Of(reason.LimitBelowSmallest, names.Name(dim),
+				resource.Format(dim, p.Limits.Amount[dim]), resource.Format(dim, least[dim]))
 		}
 	}
-	return "spec.limits together leave no instance type: each has more of something than its limit; " +
-		"raise or remove one of them"
+	return reason.Of(reason.LimitsTogether)
 }
 
 // leastUnder is the least of each resource that the pool's instance types have. over is true if there are some, and

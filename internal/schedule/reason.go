@@ -1,7 +1,12 @@
 package schedule
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
+	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -29,12 +34,14 @@ type Unplaced struct {
 type PoolMiss struct {
 	Pool string
 	// NotUsable says that the pool takes no part at all, and why.
-	NotUsable string
+	NotUsable reason.Text
 	// Taint that the pod does not tolerate.
 	Taint *cluster.Taint
 	// Label is the key that the pool itself rules out; Similar is one like it that the pool has, if it does not know
-	// this one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type.
-	Label, Similar, Wanted string
+	// this one. Wanted is what the pod asks of Label, or of Key if that alone leaves no type; empty if it is nothing
+	// that could be met.
+	Label, Similar string
+	Wanted         require.Values
 	// Counts of instance types, by what ruled them out.
 	Types, ByRequirement, ByResources, ByOffering, ByPort, ByLimit, ByTopology int
 	// Key is the label key that ruled out the most types; empty if no single one rules out any, as each of the pod's
@@ -56,7 +63,7 @@ type PoolMiss struct {
 	// the pool has the label that the rule is about.
 	Waits, Unlabelled bool
 	// Advice is what people could do about types that have no capacity, in the cloud's words.
-	Advice string
+	Advice []string
 	// MinValues names the key of which too few values were left.
 	MinValues string
 }
@@ -64,4 +71,30 @@ type PoolMiss struct {
 // shortage fills in the nearest miss of size.
 func (m *PoolMiss) shortage(names *resource.Names, dim int, need, best int64) {
 	m.Resource, m.Need, m.Best = names.Name(dim), resource.Format(dim, need), resource.Format(dim, best)
+}
+
+// Volume names the volume that rules out a pool, if one does: then the reason is the pod's own, and not its class's.
+func (u *Unplaced) Volume() string {
+	for i := range u.Pools {
+		if place := u.VolumePlaceOf(&u.Pools[i]); place != nil {
+			return place.Volume
+		}
+	}
+	return ""
+}
+
+// VolumePlaceOf is where the volume is that rules out the pool; nil if none does, or it is not known which.
+func (u *Unplaced) VolumePlaceOf(m *PoolMiss) *cluster.VolumePlace {
+	if !m.ByVolume || u.Pod == nil {
+		return nil
+	}
+	key := cmp.Or(m.Label, m.Key)
+	for i := range u.Pod.VolumePlaces {
+		if place := &u.Pod.VolumePlaces[i]; place.Key == key && !slices.ContainsFunc(place.Values, func(v string) bool {
+			return slices.Contains(m.Has, v)
+		}) {
+			return place
+		}
+	}
+	return nil
 }

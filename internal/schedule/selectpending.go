@@ -12,11 +12,11 @@ import (
 // may create classes: the work grows with the square of rules that look at pods of any label. Pods beyond these bounds
 // wait for the next placement, whoever asks for less first. Nobody else is held up by them.
 const (
-	// mostWide bounds the rules that name no label which the pods they look at must have.
-	mostWide = 128
-	// mostRules bounds all rules, mostKeys the topology keys that they are about.
-	mostRules = 50_000
-	mostKeys  = 512
+	// MostWide bounds the rules that name no label which the pods they look at must have.
+	MostWide = 128
+	// MostRules bounds all rules, MostKeys the topology keys that they are about.
+	MostRules = 50_000
+	MostKeys  = 512
 	// modest classes, with so many rules that are not wide, come first.
 	modest = 8
 )
@@ -186,7 +186,7 @@ func (b *ruleBudget) admit(c *cluster.PodClass) bool {
 			keys = append(keys, r.TopologyKey)
 		}
 	})
-	if b.wide+allDomains > mostWide || len(b.rules)+len(rules) > mostRules || len(b.keys)+len(keys) > mostKeys {
+	if b.wide+allDomains > MostWide || len(b.rules)+len(rules) > MostRules || len(b.keys)+len(keys) > MostKeys {
 		return false
 	}
 	b.wide += allDomains

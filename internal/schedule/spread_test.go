@@ -32,8 +32,8 @@ func TestSpreadOverTwoKeys(t *testing.T) {
 			}
 			got := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 			if len(got.Unplaced) > 0 {
-				t.Errorf("%d pods over %s and zone: %d are left, the first: %s", n, other, len(got.Unplaced),
-					got.Unplaced[0].String())
+				t.Errorf("%d pods over %s and zone: %d are left, the first: %+v", n, other, len(got.Unplaced),
+					got.Unplaced[0].Pools)
 			}
 			for _, key := range []string{other, cluster.ZoneLabel} {
 				counts := make(map[string]int)

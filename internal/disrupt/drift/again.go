@@ -1,12 +1,12 @@
 package drift
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 const (
@@ -46,11 +46,9 @@ func (r *rollout) checkReplacementsDrift(rollouts *Rollouts, p *cluster.Pool) {
 		return
 	}
 	r.replacementsDrift = true
-	r.pauseMessage = "what was created in place of drifted nodes has drifted itself, and is being watched"
+	r.paused = reason.Of(reason.ReplacementsDrift)
 	if last != nil {
-		r.pauseMessage = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, has drifted itself (%s), although "+
-			"neither the NodePool nor its NodeClass was changed",
-			last.Name, Of(s, last))
+		r.paused = reason.Of(reason.ReplacementDrifted, last.Name, Of(s, last))
 		watched = cluster.Later(watched, last.Created.Add(probeAfter(again)))
 	}
 	r.mayBegin = 1

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // again is a pool whose nodes have drifted, with a replacement that was made for the nth time and has been up for a
@@ -75,7 +76,7 @@ func TestReplacementsThatDriftPauseTheRoll(t *testing.T) {
 		}
 		described := NewRollouts(s, disrupt.Settings{}).DriftCondition(s.Pools[0])
 		if x.again && (described.Status != cluster.False || described.Reason != "ReplacementsDrift" ||
-			!strings.Contains(described.Message, "drifted itself")) {
+			!strings.Contains(render.Text(described.Text), "drifted itself")) {
 			t.Errorf("%s: the pool says %+v", x.name, described)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // How a node may differ from what its pool asks for; the cloud has more words of its own.
@@ -100,7 +101,7 @@ func ClaimConditions(s *cluster.Snapshot, rollouts *Rollouts, commands []command
 		changes, at := changedConditions(s, c, tell.LastPodEvent)
 		wake = cluster.Earlier(wake, at)
 		if tookOver[c] {
-			changes = withCondition(changes, c, cluster.TookOver, true, "TookOver", "")
+			changes = withCondition(changes, c, cluster.TookOver, true, "TookOver", reason.Text{})
 		}
 		if len(changes) == 0 {
 			continue
@@ -117,27 +118,27 @@ func ClaimConditions(s *cluster.Snapshot, rollouts *Rollouts, commands []command
 
 // changedConditions are the conditions of a claim that are to be changed; saving is the time of the last pod event if
 // it is just being written.
-func changedConditions(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) (changes []cluster.Condition,
+func changedConditions(s *cluster.Snapshot, c *cluster.Claim, saving time.Time) (changes []command.Condition,
 	wake time.Time) {
-	if reason, known := Find(s, c); known {
-		changes = withCondition(changes, c, cluster.Drifted, reason != "", reason, reason)
+	if why, known := Find(s, c); known {
+		changes = withCondition(changes, c, cluster.Drifted, why != "", why, reason.Said(why))
 	}
 	quiet, sure, wake := consolidatable(s, c, saving)
 	if sure {
-		changes = withCondition(changes, c, cluster.Consolidatable, quiet, cluster.Consolidatable, "")
+		changes = withCondition(changes, c, cluster.Consolidatable, quiet, cluster.Consolidatable, reason.Text{})
 	}
 	return changes, wake
 }
 
 // withCondition adds a condition that the claim does not carry yet, or takes one away that it should no longer.
-func withCondition(changes []cluster.Condition, c *cluster.Claim, kind string, holds bool, reason,
-	message string) []cluster.Condition {
+func withCondition(changes []command.Condition, c *cluster.Claim, kind string, holds bool, why string,
+	text reason.Text) []command.Condition {
 	described := c.Condition(kind)
 	switch {
-	case holds && (described.Status != cluster.True || described.Reason != reason):
-		return append(changes, cluster.Condition{Type: kind, Status: cluster.True, Reason: reason, Message: message})
+	case holds && (described.Status != cluster.True || described.Reason != why):
+		return append(changes, command.Condition{Type: kind, Status: cluster.True, Reason: why, Text: text})
 	case !holds && described.Status == cluster.True:
-		return append(changes, cluster.Condition{Type: kind, Status: cluster.Absent})
+		return append(changes, command.Condition{Type: kind, Status: cluster.Absent})
 	}
 	return changes
 }

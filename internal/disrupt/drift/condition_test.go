@@ -205,8 +205,8 @@ func TestClaimsAreWrittenOnce(t *testing.T) {
 	h.Pool.ConsolidateAfter.For = 2 * time.Hour
 	h.Say(cluster.Consolidatable, cluster.Consolidatable)
 	h.Claim.DriftedFrom = "AMIDrift"
-	room := make([]cluster.Condition, 1, 4)
-	room[0] = cluster.Condition{Type: cluster.ConsistentState, Status: cluster.True}
+	room := make([]command.Condition, 1, 4)
+	room[0] = command.Condition{Type: cluster.ConsistentState, Status: cluster.True}
 	before := command.SetClaim{Claim: "c", Conditions: room, LastPodEvent: h.Claim.LastPodEvent}
 	commands, _ := ClaimConditions(h.S.Seal(), NewRollouts(h.S, disrupt.Settings{}),
 		[]command.Command{command.SetClaim{Claim: "b", LastPodEvent: h.S.Now}, before})

@@ -3,13 +3,13 @@ package drift
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -69,9 +69,9 @@ type rollout struct {
 	mayBegin int
 	// probing says that it is to find out whether replacements come up again.
 	probing bool
-	// pauseMessage says why none may, if that is because replacements fail; proven counts the new nodes that have been
+	// paused says why none may, if that is because replacements fail; proven counts the new nodes that have been
 	// healthy for long enough, moving those that are under way or being watched.
-	pauseMessage string
+	paused reason.Text
 	// replacementsDrift says that they come up and have drifted themselves.
 	replacementsDrift bool
 	proven, underWay  int
@@ -94,7 +94,7 @@ func (rs *Rollouts) rolloutOf(p *cluster.Pool) rollout {
 	if r.replacementTimeout <= 0 {
 		r.replacementTimeout = disrupt.DefaultReplacementTimeout / 2
 	}
-	if r.checkFailures(rs, p); r.pauseMessage != "" {
+	if r.checkFailures(rs, p); !r.paused.IsZero() {
 		r.allowProbe(rs.s, p)
 		return r
 	}
@@ -142,7 +142,7 @@ func (r *rollout) allowProbe(s *cluster.Snapshot, p *cluster.Pool) {
 // one has come up: then it is that machine.
 func (r *rollout) checkFailures(rollouts *Rollouts, p *cluster.Pool) {
 	if p.RegistrationHealth == cluster.False {
-		r.pauseMessage = "at least half of the pool's latest launches did not become nodes"
+		r.paused = reason.Of(reason.LaunchesDidNotJoinLately)
 		return
 	}
 	var young time.Time
@@ -160,8 +160,7 @@ func (r *rollout) checkFailures(rollouts *Rollouts, p *cluster.Pool) {
 			r.wakeAt = cluster.Earlier(r.wakeAt, late)
 			continue
 		}
-		r.pauseMessage = fmt.Sprintf("NodeClaim %s, which replaces a drifted node, is not ready for pods after %s",
-			c.Name, r.replacementTimeout)
+		r.paused = reason.Of(reason.ReplacementLate, c.Name, r.replacementTimeout)
 		return
 	}
 }
@@ -179,51 +178,43 @@ func driftStarted(s *cluster.Snapshot, p *cluster.Pool) time.Time {
 }
 
 // staticBlocked says why no drifted node of a static pool can be replaced; empty if one can, or none is to be.
-func (rs *Rollouts) staticBlocked(p *cluster.Pool) string {
+func (rs *Rollouts) staticBlocked(p *cluster.Pool) reason.Text {
 	if !p.Static || p.Catalog == nil || !p.NodeClass.Ready || len(p.Problems) > 0 {
-		return "" // the pool says that elsewhere
+		return reason.Text{} // the pool says that elsewhere
 	}
 	waits := false
 	for _, c := range rs.s.ClaimsOf(p.Name) {
 		if disrupt.MoveReason(c.Move) == command.Drifted || disrupt.BeingFenced(rs.s, c) {
-			return "" // it goes on when this one has gone
+			return reason.Text{} // it goes on when this one has gone
 		}
 		waits = waits || c.Is(cluster.Drifted) && c.Deleting.IsZero()
 	}
 	if !waits {
-		return ""
+		return reason.Text{}
 	}
-	_, reason := schedule.EmptyBins(rs.s, p, rs.set.Schedule, 1)
-	return reason
+	_, why := schedule.EmptyBins(rs.s, p, rs.set.Schedule, 1)
+	return why
 }
 
 // DriftCondition is what a pool's status says about the replacement of its drifted nodes.
-func (rs *Rollouts) DriftCondition(p *cluster.Pool) cluster.Condition {
+func (rs *Rollouts) DriftCondition(p *cluster.Pool) command.Condition {
 	r, stuck := rs.rolloutOf(p), rs.staticBlocked(p)
+	says := func(status cluster.ConditionStatus, why string, text reason.Text) command.Condition {
+		return command.Condition{Type: cluster.DriftProceeds, Status: status, Reason: why, Text: text}
+	}
 	switch {
 	case r.replacementsDrift:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsDrift",
-			Message: r.pauseMessage + fmt.Sprintf("; drifted nodes are replaced one at a time, less and less often "+
-				"(up to %s apart), until one does not drift. "+
-				"Look for what is not the same at each question: selectors, an alias, a provider's answer", lastProbe)}
-	case r.pauseMessage != "":
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "ReplacementsFail",
-			Message: r.pauseMessage + "; no more drifted nodes are replaced until that is mended"}
-	case stuck != "":
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.False, Reason: "NoRoomForReplacements",
-			Message: "a drifted node of a static NodePool goes when another is there in its place, and none can be " +
-				"made: " + stuck}
+		return says(cluster.False, "ReplacementsDrift", reason.Of(reason.DriftOneAtATime, r.paused, lastProbe))
+	case !r.paused.IsZero():
+		return says(cluster.False, "ReplacementsFail", reason.Of(reason.DriftStopped, r.paused))
+	case !stuck.IsZero():
+		return says(cluster.False, "NoRoomForReplacements", reason.Of(reason.DriftNoRoom, stuck))
 	case r.podsLeaving:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: waveReason(r.wave,
-			waveLeaving),
-			Message: "pods leave the first drifted nodes; others follow when these are gone and all is well"}
+		return says(cluster.True, waveReason(r.wave, waveLeaving), reason.Of(reason.DriftPodsLeaving))
 	case r.watching:
-		return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.Unknown, Reason: waveReason(r.wave,
-			waveWatched),
-			Message: fmt.Sprintf("the first drifted nodes have gone; others follow when all is well for %s",
-				r.watchFor)}
+		return says(cluster.Unknown, waveReason(r.wave, waveWatched), reason.Of(reason.DriftWatched, r.watchFor))
 	case r.proven > 0:
 		r.wave = 1 // the claims tell
 	}
-	return cluster.Condition{Type: cluster.DriftProceeds, Status: cluster.True, Reason: waveReason(r.wave, "")}
+	return says(cluster.True, waveReason(r.wave, ""), reason.Text{})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // rolling is a pool with a canary: so many nodes have drifted, so many replacements have been well for so long.
@@ -72,7 +73,7 @@ func TestDriftPausesAndProbes(t *testing.T) {
 	p, stuck := s.Pools[0], s.Claims[5]
 	p.Overrides = cluster.DisruptionOverrides{}
 	stuck.Conditions, stuck.Created = nil, s.Now.Add(-time.Hour)
-	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); r.pauseMessage == "" || r.mayBegin != 1 {
+	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); r.paused.IsZero() || r.mayBegin != 1 {
 		t.Errorf("a replacement that does not come up: %+v, want a pause with one probe", r)
 	}
 	s.Claims[0].RestUntil = s.Now.Add(time.Minute)
@@ -84,11 +85,11 @@ func TestDriftPausesAndProbes(t *testing.T) {
 	}
 	s.Claims[1].Replaces, s.Claims[1].DriftedFrom = disrupt.MoveID(command.Drifted, []string{"x"}), ""
 	s.Claims[1].Created = s.Now.Add(-time.Minute)
-	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); r.pauseMessage != "" {
-		t.Errorf("a younger one has come up: %q, want no pause", r.pauseMessage)
+	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); !r.paused.IsZero() {
+		t.Errorf("a younger one has come up: %q, want no pause", render.Text(r.paused))
 	}
 	p.RegistrationHealth = cluster.False
-	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); r.pauseMessage == "" {
+	if r := NewRollouts(s, disrupt.Settings{}).rolloutOf(p); r.paused.IsZero() {
 		t.Error("launches that don't become nodes don't pause")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // rollingFleet is movingFleet with words for how far the replacement of drifted nodes has come. They come after a bar.
@@ -81,7 +82,7 @@ func rolled(f *disrupttest.Fleet) string {
 	rollouts := NewRollouts(f.S.Seal(), f.Set)
 	r, says := rollouts.rolloutOf(f.Pool), rollouts.DriftCondition(f.Pool)
 	out := fmt.Sprintf("%d may begin; %s %s", r.mayBegin, says.Reason, says.Status)
-	if about, _, _ := strings.Cut(says.Message, ","); about != "" {
+	if about, _, _ := strings.Cut(render.Text(says.Text), ","); about != "" {
 		out += " (" + about + ")"
 	}
 	if !r.wakeAt.IsZero() {

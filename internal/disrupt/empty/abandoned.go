@@ -56,9 +56,6 @@ func (ec *emptinessCheck) failedReplacements() map[*cluster.Claim]bool {
 	return ec.keptReplacements
 }
 
-// replacedNodesStay is why a claim goes that nobody has waited for.
-const replacedNodesStay = "the nodes that it was to replace stay"
-
 func nodeNameOf(n *cluster.Node) string {
 	if n == nil {
 		return ""

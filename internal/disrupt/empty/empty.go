@@ -1,12 +1,12 @@
 package empty
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // Demand is what pods that look for a place want of the nodes that are there. Hosts are those that they are to go
@@ -75,7 +75,7 @@ func (ec *emptinessCheck) run() {
 		case ec.s.IsLeftAlone(c):
 		case ec.isAbandonedReplacement(c, n):
 			ec.result.Emit(command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: nodeNameOf(n), Reason: command.Empty,
-				Message: replacedNodesStay})
+				Text: reason.Of(reason.ReplacedNodesStay)})
 		case ec.isAtWork(c, n):
 			ec.act(ec.stateOf(c, n), c, n)
 		}
@@ -152,7 +152,7 @@ func (ec *emptinessCheck) act(state emptyState, c *cluster.Claim, n *cluster.Nod
 	switch state {
 	case goes:
 		ec.result.Emit(command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name, Reason: command.Empty,
-			Message: "the node carries no workload"})
+			Text: reason.Of(reason.NodeEmpty)})
 	case isNeeded, mayNotGo:
 		ec.reopen(c, n, state == mayNotGo)
 	case halfFenced:
@@ -191,8 +191,7 @@ func (ec *emptinessCheck) addDryRun(c *cluster.Claim, n *cluster.Node) {
 		Claims: []string{c.Name},
 		Before: c.Price}
 	ec.result.DryRuns = append(ec.result.DryRuns, m)
-	text := fmt.Sprintf("Dry run: would disrupt the node (Empty: it carries no workload); $%.2f a month would be saved",
-		m.Before*disrupt.HoursPerMonth)
+	text := reason.Of(reason.DryRunEmpty, m.Before*disrupt.HoursPerMonth)
 	ec.result.Notes = append(ec.result.Notes, n.Note(string(disrupt.DryRun), text),
 		c.Note(string(disrupt.DryRun), text))
 }

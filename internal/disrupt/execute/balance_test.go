@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/disrupt/empty"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // halfway is a move of two nodes for 0.40 each, which a new one for 0.60 is to replace.
@@ -37,13 +38,13 @@ func halfway() (*executor, *linkedMoves, *cluster.Claim) {
 func TestHalfAMoveIsWeighedWithTheOtherHalf(t *testing.T) {
 	x, l, _ := halfway()
 	m := l.moves[0]
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
 		"$0.200") {
 		t.Fatalf("both nodes: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
 	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
 	m.Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "p"}, Host: l.replacements[0].Name}}
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 2 || !strings.Contains(x.departures[1].message,
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 2 || !strings.Contains(render.Text(x.departures[1].text),
 		"$0.200") {
 		t.Errorf("one is on its way out: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
@@ -64,7 +65,7 @@ func TestTheRestOfAMoveDoesNotPayForWhatNobodyNeeds(t *testing.T) {
 	l.replacements = append(l.replacements, &spare)
 	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
 	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
 		"$0.400") {
 		t.Errorf("none of its pods goes there: over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
@@ -94,7 +95,7 @@ func TestWhatStaysInAnyCaseIsNotPaidForTwice(t *testing.T) {
 	m := l.moves[0]
 	m.Nodes = m.Nodes[1:]
 	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(x.departures[0].message,
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
 		"$0.400") {
 		t.Errorf("over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}

@@ -1,14 +1,13 @@
 package execute
 
 import (
-	"fmt"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/repair"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // requiredQueue lines up moves that have to be.
@@ -43,16 +42,16 @@ func (rq *requiredQueue) beginRepairs() {
 				return false
 			}
 			if p.Static && !rq.input.Static {
-				rq.Notes = append(rq.Notes, repair.BlockedNotes(rq.s, c, n, fmt.Sprintf("NodePool %s is static and "+
-					"the feature gate StaticCapacity is off: nothing would take the node's place", p.Name))...)
+				rq.Notes = append(rq.Notes, repair.BlockedNotes(rq.s, c, n, reason.Of(reason.RepairStaticOff,
+					p.Name))...)
 				return false
 			}
 			if rq.s.Now.Before(c.RestUntil) {
 				rq.Wake(c.RestUntil)
 				return false
 			}
-			if reason := rq.blockingPod(c); reason != "" {
-				rq.Notes = append(rq.Notes, repair.BlockedNotes(rq.s, c, n, reason)...)
+			if pod := rq.blockingPod(c); !pod.IsZero() {
+				rq.Notes = append(rq.Notes, repair.BlockedNotes(rq.s, c, n, pod)...)
 				return false
 			}
 			return rq.queueRepair(c, n, p)
@@ -61,17 +60,16 @@ func (rq *requiredQueue) beginRepairs() {
 }
 
 // blockingPod says which pod keeps an unhealthy node that has no time after which nobody is asked; empty if none does.
-func (rq *requiredQueue) blockingPod(c *cluster.Claim) string {
+func (rq *requiredQueue) blockingPod(c *cluster.Claim) reason.Text {
 	if rq.health.HasForcedEnd(c) {
-		return ""
+		return reason.Text{}
 	}
 	_, blocked := rq.eligibility.MayDisrupt(c, command.Unhealthy)
 	if blocked == nil || !blocked.ByPod() {
-		return ""
+		return reason.Text{}
 	}
 	rq.Wake(blocked.Until)
-	return fmt.Sprintf("pod %s may not be evicted now (%s), and nothing says after which time it may be: set "+
-		"terminationGracePeriod in NodePool %s", blocked.Pod, blocked.Reason, c.Pool)
+	return reason.Of(reason.RepairPodStays, blocked.Pod, blocked.Reason, c.Pool)
 }
 
 // queueRepair lines an unhealthy node up to be replaced. Its pool's budgets have been asked.

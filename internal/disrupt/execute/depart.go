@@ -6,12 +6,13 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // departure are moves all of whose pods have places that are up: their nodes may go.
 type departure struct {
-	moves   []*destination.Move
-	message string
+	moves []*destination.Move
+	text  reason.Text
 }
 
 // departer lets the nodes of moves go.
@@ -33,7 +34,7 @@ func (dp *departer) departReady() {
 		for _, m := range dep.moves {
 			switch {
 			case ok:
-				dp.deleteNodes(m, dep.moves[0].ID, dep.message)
+				dp.deleteNodes(m, dep.moves[0].ID, dep.text)
 			case refused:
 				m.GiveUp(disrupt.NotDeleted, true)
 			default:

@@ -2,7 +2,6 @@ package execute
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -106,10 +106,10 @@ func (ir *interruptions) interruptedMove(c *cluster.Claim, n *cluster.Node) *des
 	at, has := destination.LatestDrainStart(ir.s, ir.set, c)
 	switch {
 	case has && disrupt.NeverOpened(ir.s, c, n):
-		ir.deleteInterrupted(c, n, "", "no node has come of it yet")
+		ir.deleteInterrupted(c, n, "", reason.Of(reason.NodeNeverCame))
 		return nil
 	case has && !ir.s.Now.Before(at):
-		ir.deleteInterrupted(c, n, "", "its pods leave whether or not they have a place elsewhere")
+		ir.deleteInterrupted(c, n, "", reason.Of(reason.PodsLeaveAnyway))
 		return nil
 	}
 	ir.Wake(at)
@@ -260,7 +260,8 @@ func (ir *interruptions) farthestOf(m *destination.Move, replaced *cluster.Claim
 
 // deleteInterrupted lets an interrupted node go. A departure is named if it goes because there is room for its pods:
 // that is looked at once more before it is done.
-func (ir *interruptions) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure, destiny string) {
+func (ir *interruptions) deleteInterrupted(c *cluster.Claim, n *cluster.Node, departure string,
+	destiny reason.Text) {
 	i := &c.Interruption
 	cmd := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.Interrupted, Departure: departure,
 		Deadline: destination.InterruptionEnd(ir.s, c)}
@@ -269,12 +270,12 @@ func (ir *interruptions) deleteInterrupted(c *cluster.Claim, n *cluster.Node, de
 		ir.RemovedNodes[n.Name] = true
 	}
 	if i.Force {
-		destiny = "nothing on it is waited for"
+		destiny = reason.Of(reason.NothingAwaited)
 	}
-	what := i.Kind
+	what := reason.Said(i.Kind)
 	if !i.Deadline.IsZero() {
-		what += ", gone by " + i.Deadline.UTC().Format(time.RFC3339)
+		what = reason.Of(reason.GoneBy, i.Kind, i.Deadline)
 	}
-	cmd.Message = fmt.Sprintf("its instance is interrupted (%s); %s", what, destiny)
+	cmd.Text = reason.Of(reason.NodeInterrupted, what, destiny)
 	ir.Emit(cmd)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // Which unhealthy nodes are replaced: n1 has not been ready for ten minutes.
@@ -313,7 +314,7 @@ func TestWhenPodsOfASickNodeMustBeGone(t *testing.T) {
 		r, _ := Moves(f.S.Seal(), f.Set, input(f))
 		return r.Commands[0].(command.DeleteClaim)
 	}
-	if d := end(); !d.Deadline.IsZero() || d.Condition != "Ready" || d.Message != "condition Ready of node n1 has "+
+	if d := end(); !d.Deadline.IsZero() || d.Condition != "Ready" || render.Text(d.Text) != "condition Ready of node n1 has "+
 		"been False for 10m0s or longer" {
 		t.Errorf("nobody says anything: %+v", d)
 	}
@@ -332,7 +333,7 @@ func notes(r *disrupt.Result) string {
 	var out []string
 	for _, n := range r.Notes {
 		if n.Kind == "Node" && n.Warning {
-			out = append(out, n.Name+": "+n.Message)
+			out = append(out, n.Name+": "+render.Text(n.Text))
 		}
 	}
 	return strings.Join(out, "; ")

@@ -1,17 +1,17 @@
 package execute
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/disrupt/static"
-
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
+	"github.com/tenon-sh/tenon/internal/disrupt/static"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -47,7 +47,7 @@ func (rm *requiredMoves) proceedRequired() {
 		case farthest == destination.AtReadyNode && rm.lacksReplacement(m):
 			rm.mayWait(m)
 		case farthest == destination.AtReadyNode:
-			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteMessage(m)})
+			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteText(m)})
 		case !rm.mayWait(m):
 		case farthest == destination.AtNewNode:
 			rm.requestBins(m, rm.requiredPlacement.Bins, made)
@@ -94,17 +94,17 @@ func (fs *fences) fence(m *destination.Move) {
 }
 
 // deleteNodes lets the nodes of a move go, together with those of the departure.
-func (fs *fences) deleteNodes(m *destination.Move, departure, message string) {
+func (fs *fences) deleteNodes(m *destination.Move, departure string, text reason.Text) {
 	if disrupt.SavesMoney(m.Reason) {
-		message = fs.describeDestinations(m) + ", " + message
+		text = reason.Of(reason.Then, fs.describeDestinations(m), text)
 	}
 	for i := range m.Nodes {
 		c := &m.Nodes[i]
 		cmd := command.DeleteClaim{Claim: c.Claim.Name, UID: c.Claim.UID, Node: c.Node.Name, Reason: m.Reason,
-			Message: message, Departure: departure}
+			Text: text, Departure: departure}
 		if m.Reason == command.Unhealthy {
 			condition, _ := fs.health.Unhealthy(c.Claim)
-			cmd.Condition, cmd.Message = condition.Policy.Type, condition.Message(c.Node)
+			cmd.Condition, cmd.Text = condition.Policy.Type, condition.Text(c.Node)
 			if grace, has := fs.health.Grace(c.Claim); has {
 				cmd.Deadline = fs.s.Now.Add(grace)
 			}
@@ -113,21 +113,21 @@ func (fs *fences) deleteNodes(m *destination.Move, departure, message string) {
 	}
 }
 
-// deleteMessage says why the node of a move goes that has to.
-func (fs *fences) deleteMessage(m *destination.Move) string {
+// deleteText says why the node of a move goes that has to.
+func (fs *fences) deleteText(m *destination.Move) reason.Text {
 	c := &m.Nodes[0]
-	what := ""
+	var what reason.Text
 	switch m.Reason {
 	case command.Drifted:
-		what = fmt.Sprintf("it is no longer what its NodePool and NodeClass ask for (%s)", drift.Of(fs.s, c.Claim))
+		what = reason.Of(reason.NodeDrifted, drift.Of(fs.s, c.Claim))
 	case command.Expired:
-		what = fmt.Sprintf("it comes to the end of its expireAfter of %s", c.Claim.ExpireAfter.For)
+		what = reason.Of(reason.NodeExpires, c.Claim.ExpireAfter.For)
 	}
-	return what + "; " + fs.describeDestinations(m)
+	return reason.Join(what, fs.describeDestinations(m))
 }
 
 // describeDestinations says where the pods of a move go.
-func (fs *fences) describeDestinations(m *destination.Move) string {
+func (fs *fences) describeDestinations(m *destination.Move) reason.Text {
 	var names []string
 	for i := range m.Destinations {
 		c := fs.s.ClaimOf(m.Destinations[i].Host)
@@ -138,24 +138,16 @@ func (fs *fences) describeDestinations(m *destination.Move) string {
 	slices.Sort(names)
 	switch {
 	case len(m.Destinations) == 0:
-		return "it has no pods that move"
+		return reason.Of(reason.NoPodsMove)
 	case len(names) == 0:
-		return "its pods fit on nodes that are there"
+		return reason.Of(reason.PodsFit)
 	case len(names) == 1:
-		return "its pods go to " + names[0]
+		return reason.Of(reason.PodsGoTo, names[0])
 	case len(names) > 3:
-		return fmt.Sprintf("its pods go to %d new nodes", len(names))
+		return reason.Of(reason.PodsGoToNew, len(names))
 	}
-	return fmt.Sprintf("its pods go to %s", joinNames(names))
-}
-
-// joinNames lists names as people do.
-func joinNames(names []string) string {
-	out := names[0]
-	for _, name := range names[1 : len(names)-1] {
-		out += ", " + name
-	}
-	return out + " and " + names[len(names)-1]
+	last := len(names) - 1
+	return reason.Of(reason.PodsGoTo, reason.Of(reason.And, strings.Join(names[:last], ", "), names[last]))
 }
 
 // reopenNodes opens the nodes of a move again.
@@ -214,7 +206,7 @@ func (rm *requiredMoves) proceedStatic() {
 				missing.add(m)
 			}
 		case c.Is(cluster.Initialized):
-			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteMessage(m)})
+			rm.departures = append(rm.departures, departure{[]*destination.Move{m}, rm.deleteText(m)})
 		default:
 			rm.mayWait(m)
 		}

@@ -1,13 +1,13 @@
 package execute
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -153,15 +153,15 @@ func nodesOf(l *linkedMoves) []disrupt.Candidate {
 // since prices change and the cloud chooses; and, where nothing has been bought, whether it is worth the disturbance.
 func (sm *savingMoves) deleteLinked(l *linkedMoves) {
 	t, known := sm.balanceOf(l, nodesOf(l))
-	switch reason := t.Shortfall(sm.set, 0); {
+	switch short := t.Shortfall(sm.set, 0); {
 	case !known:
 		l.giveUp(disrupt.PriceUnknown)
-	case reason != "":
-		l.giveUp(reason)
+	case short != "":
+		l.giveUp(short)
 	case len(l.replacements)+len(leavingOf(l)) == 0 && sm.isUnbalanced(t.Removed, t.Saving()):
 		l.giveUp(disrupt.NotBalanced)
 	default:
-		sm.departures = append(sm.departures, departure{l.moves, fmt.Sprintf("which saves $%.3f an hour", t.Saving())})
+		sm.departures = append(sm.departures, departure{l.moves, reason.Of(reason.SavingPerHour, t.Saving())})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -209,13 +210,13 @@ func TestWhereThePodsGo(t *testing.T) {
 		for _, host := range c.hosts {
 			m.Destinations = append(m.Destinations, destination.Place{Host: host})
 		}
-		if got := x.describeDestinations(m); got != c.want {
+		if got := render.Text(x.describeDestinations(m)); got != c.want {
 			t.Errorf("%v: %q, want %q", c.hosts, got, c.want)
 		}
 	}
 	f.Claim("n1").ExpireAfter.For = 24 * time.Hour
-	if got, want := x.deleteMessage(&destination.Move{Reason: command.Expired,
-		Nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}}),
+	if got, want := render.Text(x.deleteText(&destination.Move{Reason: command.Expired,
+		Nodes: []disrupt.Candidate{{Claim: f.Claim("n1")}}})),
 		"it comes to the end of its expireAfter of 24h0m0s; it has no pods that move"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -254,8 +255,8 @@ func TestWhatADryRunTells(t *testing.T) {
 			nodes = append(nodes, disrupt.Candidate{Claim: &cluster.Claim{Name: "n"}, Node: &cluster.Node{Name: "n"}})
 		}
 		r.AddDryRun(c.move, nodes)
-		if len(r.Notes) != 2*c.nodes || r.Notes[0].Message != c.want {
-			t.Errorf("%d notes, %q, want %q", len(r.Notes), r.Notes[0].Message, c.want)
+		if len(r.Notes) != 2*c.nodes || render.Text(r.Notes[0].Text) != c.want {
+			t.Errorf("%d notes, %q, want %q", len(r.Notes), render.Text(r.Notes[0].Text), c.want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/repair"
 	"github.com/tenon-sh/tenon/internal/disrupt/search"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // done tells in short what one part of a plan makes of the cluster.
@@ -41,7 +42,7 @@ func done(f *disrupttest.Fleet, part string) string {
 	for _, c := range r.Commands {
 		switch c := c.(type) {
 		case command.DeleteClaim:
-			say("%s goes: %s", c.Claim, c.Message)
+			say("%s goes: %s", c.Claim, render.Text(c.Text))
 			if !c.Deadline.IsZero() {
 				say("in %s", c.Deadline.Sub(f.Now))
 			}
@@ -60,7 +61,7 @@ func done(f *disrupttest.Fleet, part string) string {
 		}
 	}
 	for _, n := range r.Notes {
-		say("tell %s %s: %s", n.Kind, n.Name, n.Message)
+		say("tell %s %s: %s", n.Kind, n.Name, render.Text(n.Text))
 	}
 	if !r.WakeAt.IsZero() {
 		say("look again in %s", r.WakeAt.Sub(f.Now))

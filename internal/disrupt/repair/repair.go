@@ -1,11 +1,10 @@
 package repair
 
 import (
-	"fmt"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // EndUnhealthy removes nodes that are beyond hope and that no move can be made for: those of no pool and, where the
@@ -24,7 +23,7 @@ func EndUnhealthy(s *cluster.Snapshot, set disrupt.RepairSettings) disrupt.Resul
 		}
 		result.Commands = append(result.Commands, command.DeleteClaim{Claim: c.Name, UID: c.UID, Node: n.Name,
 			Reason:   command.Unhealthy,
-			Deadline: s.Now, Condition: condition.Policy.Type, Message: condition.Message(n)})
+			Deadline: s.Now, Condition: condition.Policy.Type, Text: condition.Text(n)})
 		return true
 	}
 	if set.Legacy {
@@ -40,7 +39,7 @@ func EndUnhealthy(s *cluster.Snapshot, set disrupt.RepairSettings) disrupt.Resul
 func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairSettings, p *cluster.Pool,
 	result *disrupt.Result,
 	begin func(*cluster.Claim, *cluster.Node, disrupt.UnhealthyCondition) bool) {
-	group := "all standalone NodeClaims"
+	group := reason.Of(reason.StandaloneClaims)
 	total, leaving := disrupt.CountForRepair(s, claims)
 	unhealthy := make(map[string]disrupt.UnhealthyCondition)
 	for _, c := range claims {
@@ -53,7 +52,7 @@ func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairS
 	allowed, left := set.Tolerated(total), total
 	if p != nil {
 		most, _ := disrupt.AllowedAndUnavailable(s, p, string(command.Unhealthy))
-		group, left = "NodePool "+p.Name, most-leaving
+		group, left = reason.Of(reason.PoolNamed, p.Name), most-leaving
 	}
 	for _, c := range claims {
 		condition, is := unhealthy[c.Name]
@@ -67,15 +66,14 @@ func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairS
 			continue
 		}
 		if len(unhealthy) > allowed {
-			result.Notes = append(result.Notes, BlockedNotes(s, c, n, fmt.Sprintf("%d of the %d nodes of %s "+
-				"are unhealthy, more than %d%%: the cause is not this node",
+			result.Notes = append(result.Notes, BlockedNotes(s, c, n, reason.Of(reason.ManyUnhealthy,
 				len(unhealthy), total, group, set.MaxUnhealthy))...)
 			continue
 		}
 		if left <= 0 {
 			result.PlanSoon = result.PlanSoon || left+leaving > 0
-			result.Notes = append(result.Notes, BlockedNotes(s, c, n, fmt.Sprintf("the disruption budgets of "+
-				"%s allow no more nodes to be replaced now", group))...)
+			result.Notes = append(result.Notes, BlockedNotes(s, c, n, reason.Of(reason.RepairBudgets,
+				group))...)
 			continue
 		}
 		if begin(c, n, condition) {
@@ -85,10 +83,10 @@ func CheckPool(s *cluster.Snapshot, claims []*cluster.Claim, set disrupt.RepairS
 }
 
 // BlockedNotes tells node, claim and pool why a node is not replaced.
-func BlockedNotes(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, reason string) []cluster.Note {
-	notes := []cluster.Note{n.Note("NodeRepairBlocked", reason), c.Note("NodeRepairBlocked", reason)}
+func BlockedNotes(s *cluster.Snapshot, c *cluster.Claim, n *cluster.Node, text reason.Text) []cluster.Note {
+	notes := []cluster.Note{n.Note("NodeRepairBlocked", text), c.Note("NodeRepairBlocked", text)}
 	if p := s.Pool(c.Pool); p != nil {
-		notes = append(notes, p.Note("NodeRepairBlocked", reason))
+		notes = append(notes, p.Note("NodeRepairBlocked", text))
 	}
 	for i := range notes {
 		notes[i].Warning = true

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/search"
+	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -95,7 +96,7 @@ func TestProposalsHoldWhenPlacedTogether(t *testing.T) {
 		}
 		again := schedule.Place(s.Without(gone...), schedule.Settings{})
 		if len(again.Unplaced) > 0 {
-			t.Errorf("seed %d: %d pods find no place: %s", seed, len(again.Unplaced), again.Unplaced[0].String())
+			t.Errorf("seed %d: %d pods find no place: %s", seed, len(again.Unplaced), render.Unplaced(&again.Unplaced[0]))
 		}
 		all, lost = all+saving, lost+max(again.Price-after, 0)
 		if more := again.Price - after; more > saving/4 {

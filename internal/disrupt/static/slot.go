@@ -1,7 +1,6 @@
 package static
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // slots are the places of a static pool, which have numbers. A slot whose claim is on its way out gets its next
@@ -115,23 +115,19 @@ func noteRestingSlots(r *disrupt.Result, p *cluster.Pool, missing int, resting [
 	for _, l := range resting {
 		next = cluster.Earlier(next, l.Next)
 	}
-	note := p.Note("StaticCapacityBlocked", fmt.Sprintf("%d of %d nodes are missing: %s. The next is created at %s",
-		min(missing, len(resting)), p.Replicas, DescribeShortLived(resting), next.UTC().Format(time.RFC3339)))
+	note := p.Note("StaticCapacityBlocked", reason.Of(reason.NodesResting, min(missing, len(resting)), p.Replicas,
+		DescribeShortLived(resting), next))
 	note.Warning = true
 	r.Notes = append(r.Notes, note)
 }
 
 // DescribeShortLived says what is known of nodes of a static pool that ended too soon, and what to do.
-func DescribeShortLived(list []cluster.LostSlot) string {
+func DescribeShortLived(list []cluster.LostSlot) reason.Text {
 	last := slices.MaxFunc(list, func(a, b cluster.LostSlot) int { return a.Tries - b.Tries })
 	if last.EndedBy == "" {
-		return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; find out "+
-			"who ends them "+
-			"(the events of its NodeClaims and Nodes, the account's log), or lower spec.replicas", cluster.ShortLife)
+		return reason.Of(reason.NodesEndSoon, cluster.ShortLife)
 	}
-	return fmt.Sprintf("nodes of the pool end within %s, so new ones are created less and less often; the last one "+
-		"was ended by %s",
-		cluster.ShortLife, last.EndedBy)
+	return reason.Of(reason.NodesEndedSoonBy, cluster.ShortLife, last.EndedBy)
 }
 
 // wakeForSlots looks again when a slot may have its next node, and when the node of one has lived for long enough.

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // asked tells which slots and tries a static pool asks for, how many nodes rest, and when it looks again.
@@ -24,7 +25,7 @@ func asked(f *disrupttest.Fleet) string {
 		if !n.Warning {
 			out = append(out, "nobody is warned")
 		}
-		out = append(out, n.Reason+" "+n.Message)
+		out = append(out, n.Reason+" "+render.Text(n.Text))
 	}
 	if !r.WakeAt.IsZero() {
 		out = append(out, "again in "+r.WakeAt.Sub(f.Now).String())
@@ -131,11 +132,11 @@ func TestWhatIsSaidOfSlotsThatLoseTheirNodes(t *testing.T) {
 	a, b := cluster.LostSlot{Number: 1, Tries: 1, EndedBy: "Anna"}, cluster.LostSlot{Number: 2, Tries: 3,
 		EndedBy: "Bert"}
 	for _, list := range [][]cluster.LostSlot{{a, b}, {b, a}} {
-		if got := DescribeShortLived(list); !strings.HasSuffix(got, "the last one was ended by Bert") {
+		if got := render.Text(DescribeShortLived(list)); !strings.HasSuffix(got, "the last one was ended by Bert") {
 			t.Errorf("%q, want Bert's name", got)
 		}
 	}
-	if got := DescribeShortLived([]cluster.LostSlot{{Number: 1, Tries: 1}}); !strings.Contains(got,
+	if got := render.Text(DescribeShortLived([]cluster.LostSlot{{Number: 1, Tries: 1}})); !strings.Contains(got,
 		"find out who ends them") {
 		t.Errorf("%q, want what to do", got)
 	}

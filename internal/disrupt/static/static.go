@@ -2,7 +2,6 @@ package static
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -40,25 +40,25 @@ func KeepReplicas(s *cluster.Snapshot, settings schedule.Settings) disrupt.Resul
 
 // growPool asks for n more claims.
 func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, n int, result *disrupt.Result) {
-	blocked := func(reason string) {
-		note := p.Note("StaticCapacityBlocked", fmt.Sprintf("%d of %d nodes are missing: %s", n, p.Replicas, reason))
+	blocked := func(why reason.Text) {
+		note := p.Note("StaticCapacityBlocked", reason.Of(reason.NodesMissing, n, p.Replicas, why))
 		note.Warning = true
 		result.Notes = append(result.Notes, note)
 	}
 	switch {
 	case len(p.Problems) > 0:
-		blocked(p.Problems[0].Field + ": " + p.Problems[0].Text)
+		blocked(cluster.ProblemsText(p.Problems[:1]))
 		return
 	case !p.NodeClass.Ready:
-		blocked(p.NodeClass.Message)
+		blocked(reason.Said(p.NodeClass.Message))
 		return
 	case p.Catalog == nil && p.CatalogError != "":
-		blocked(p.CatalogError)
+		blocked(reason.Said(p.CatalogError))
 		return
 	case p.Catalog == nil:
 		return // the cloud has not said yet what it sells
 	case p.InBackoff:
-		blocked("the cloud has refused the pool's launches: " + p.BackoffCause)
+		blocked(reason.Of(reason.PoolRefused, p.BackoffCause))
 		result.WakeAt = cluster.Earlier(result.WakeAt, p.BackoffUntil)
 		return
 	}
@@ -105,7 +105,7 @@ func shrinkPool(s *cluster.Snapshot, claims []*cluster.Claim, n int, p *cluster.
 	})
 	for _, c := range claims[:max(0, min(n, len(claims)))] {
 		d := command.DeleteClaim{Claim: c.Name, UID: c.UID, Reason: command.ScaledDown,
-			Message: fmt.Sprintf("NodePool %s asks for %d nodes", p.Name, p.Replicas)}
+			Text: reason.Of(reason.PoolAsksFor, p.Name, p.Replicas)}
 		if node := s.NodeOf(c.Name); node != nil {
 			d.Node = node.Name
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/render"
 )
 
 // keeps tells what is done to keep the number of nodes.
@@ -27,7 +28,7 @@ func keeps(f *disrupttest.Fleet) string {
 		out = append(out, fmt.Sprint("create ", created))
 	}
 	for _, n := range r.Notes {
-		out = append(out, fmt.Sprintf("%s (%t)", n.Message, n.Warning))
+		out = append(out, fmt.Sprintf("%s (%t)", render.Text(n.Text), n.Warning))
 	}
 	return strings.Join(out, "; ")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/ingest/change"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/validate"
 )
 
@@ -96,9 +97,9 @@ func readMadeFor(c *cluster.Claim, text string) *cluster.Note {
 		return nil
 	}
 	c.MadeForUnread = true
-	note := c.Note("InvalidMadeFor", fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait "+
+	note := c.Note("InvalidMadeFor", reason.Said(fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait "+
 		"for a place on it, too. "+
-		"Only Tenon writes this annotation; let nobody else change it", err))
+		"Only Tenon writes this annotation; let nobody else change it", err)))
 	note.Warning = true
 	return &note
 }
@@ -113,9 +114,9 @@ func readDeadline(c *cluster.Claim, text string) *cluster.Note {
 		c.Deadline = at
 		return nil
 	}
-	note := c.Note("InvalidTerminationTimestamp", fmt.Sprintf(
+	note := c.Note("InvalidTerminationTimestamp", reason.Said(fmt.Sprintf(
 		"annotation %s: %q is not a time and is ignored; use one like 2026-01-31T12:00:00Z, or remove it",
-		v1.NodeClaimTerminationTimestampAnnotationKey, text))
+		v1.NodeClaimTerminationTimestampAnnotationKey, text)))
 	note.Warning = true
 	return &note
 }
@@ -168,8 +169,8 @@ func readInterruption(c *cluster.Claim, text string) *cluster.Note {
 		c.Interruption = cluster.Interruption{Kind: i.Kind, Deadline: i.Deadline, Force: i.Force}
 		return nil
 	}
-	note := c.Note("InvalidInterruption", fmt.Sprintf("annotation %s is ignored: %v",
-		cloudprovider.InterruptionAnnotation, err))
+	note := c.Note("InvalidInterruption", reason.Said(fmt.Sprintf("annotation %s is ignored: %v",
+		cloudprovider.InterruptionAnnotation, err)))
 	note.Warning = true
 	return &note
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 )
 
 // ReadDoNotDisrupt reads how long a pod keeps its node from being disrupted: for ever, or for a while from its start. A
@@ -25,10 +26,10 @@ func ReadDoNotDisrupt(p *cluster.Pod, pod *corev1.Pod, now time.Time) *cluster.N
 	}
 	length, err := time.ParseDuration(text)
 	if err != nil || length < 0 {
-		note := p.Note("InvalidDoNotDisruptAnnotation", fmt.Sprintf(
+		note := p.Note("InvalidDoNotDisruptAnnotation", reason.Said(fmt.Sprintf(
 			"annotation %s: %q is neither true nor a duration, so it protects nothing; use true, or a time from the "+
 				"pod's start such as 30m",
-			v1.DoNotDisruptAnnotationKey, text))
+			v1.DoNotDisruptAnnotationKey, text)))
 		note.Warning = true
 		return &note
 	}
@@ -56,9 +57,9 @@ func ReadEvictionCost(p *cluster.Pod, pod *corev1.Pod) (told *cluster.Note) {
 			cost += float64(own) / (1 << 27)
 			break
 		}
-		note := p.Note("InvalidDisruptionCost", fmt.Sprintf(
+		note := p.Note("InvalidDisruptionCost", reason.Said(fmt.Sprintf(
 			"annotation %s: %q is not a whole number between -2147483648 and 2147483647, and is ignored; correct or "+
-				"remove it", key, text))
+				"remove it", key, text)))
 		note.Warning = true
 		told = &note
 	}

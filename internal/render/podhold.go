@@ -1,21 +1,22 @@
-package schedule
+package render
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // String is a sentence a person can act on: what keeps the pod away, since when, when the next try is and what to do.
-func (h PodHold) String() string {
+func Hold(h schedule.PodHold) string {
 	b, f := h.Tries, h.Failure
 	tries := "1 try has"
 	if b.FailedTries != 1 {
 		tries = fmt.Sprintf("%d tries have", b.FailedTries)
 	}
 	text := fmt.Sprintf("pods of this workload cannot run on the nodes created for them: %s; %s failed since %s UTC",
-		DescribeCause(f), tries, b.Since.UTC().Format("15:04:05"))
+		Cause(f), tries, b.Since.UTC().Format("15:04:05"))
 	switch {
 	case h.MeantForNode:
 		text += ", and the node is kept for the pod"
@@ -30,8 +31,8 @@ func (h PodHold) String() string {
 	return text + "; " + remedy(&f.Cause)
 }
 
-// DescribeCause says what keeps pods off a node that was made for them.
-func DescribeCause(f *cluster.UnusedNode) string {
+// Cause says what keeps pods off a node that was made for them.
+func Cause(f *cluster.UnusedNode) string {
 	c, node := &f.Cause, "node "+f.Node
 	if f.Node == "" {
 		node = "NodeClaim " + f.Claim

@@ -1,4 +1,4 @@
-package schedule
+package render
 
 import (
 	"cmp"
@@ -10,15 +10,16 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds
 // 1,024 bytes.
 const mostText = 900
 
-// String is a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that
+// Unplaced is why a pod has no place, in a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that
 // can't be used at all are counted.
-func (u *Unplaced) String() string {
+func Unplaced(u *schedule.Unplaced) string {
 	if u.Failed != nil {
 		return describeFailure(u.Failed)
 	}
@@ -26,14 +27,14 @@ func (u *Unplaced) String() string {
 		return "the pod asks for what can't be planned for: " + strings.Join(u.Unsupported, ", ")
 	}
 	if u.Held.Tries != nil {
-		return u.Held.String()
+		return Hold(u.Held)
 	}
 	if u.Deferred {
 		return fmt.Sprintf("the pod waits for its turn: the pods that look for a place have more rules about other "+
 			"pods than one plan takes on "+
 			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name "+
 			"a label with its values in each selector",
-			mostWide, mostRules, mostKeys)
+			schedule.MostWide, schedule.MostRules, schedule.MostKeys)
 	}
 	if u.TakenVolume != "" {
 		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.TakenVolume)
@@ -47,7 +48,7 @@ func (u *Unplaced) String() string {
 	if len(u.Pools) == 0 {
 		return "no NodePool is there to make a node for the pod; create one"
 	}
-	text := u.describePools()
+	text := describePools(u)
 	if u.OtherPools > 0 {
 		text += "; " + countNoun(u.OtherPools, "more NodePool belongs to another controller", "more NodePools belong "+
 			"to other controllers")
@@ -56,20 +57,20 @@ func (u *Unplaced) String() string {
 }
 
 // describePools says why no pool could give the pod a node.
-func (u *Unplaced) describePools() string {
-	var usable []*PoolMiss
+func describePools(u *schedule.Unplaced) string {
+	var usable []*schedule.PoolMiss
 	for i := range u.Pools {
-		if u.Pools[i].NotUsable == "" {
+		if u.Pools[i].NotUsable.IsZero() {
 			usable = append(usable, &u.Pools[i])
 		}
 	}
 	if len(usable) == 0 {
 		return describeUnusable(u.Pools)
 	}
-	slices.SortStableFunc(usable, func(a, b *PoolMiss) int { return cmp.Compare(b.progress(), a.progress()) })
-	text := u.describePool(usable[0])
+	slices.SortStableFunc(usable, func(a, b *schedule.PoolMiss) int { return cmp.Compare(progress(b), progress(a)) })
+	text := describePool(u, usable[0])
 	for i, m := range usable[1:] {
-		next := "; " + u.describePool(m)
+		next := "; " + describePool(u, m)
 		if len(text)+len(next) > mostText {
 			text += "; " + countNoun(len(usable)-1-i, "other NodePool is", "other NodePools are") + " farther from it"
 			break
@@ -97,8 +98,8 @@ func describeFailure(f *cluster.Failure) string {
 }
 
 // describeUnusable is about pools of which none can be used.
-func describeUnusable(pools []PoolMiss) string {
-	first := fmt.Sprintf("NodePool %q: %s", pools[0].Pool, pools[0].NotUsable)
+func describeUnusable(pools []schedule.PoolMiss) string {
+	first := fmt.Sprintf("NodePool %q: %s", pools[0].Pool, Text(pools[0].NotUsable))
 	if len(pools) == 1 {
 		return first
 	}
@@ -113,7 +114,7 @@ func countNoun(n int, one, many string) string {
 }
 
 // progress is how far the last of the pool's types came.
-func (m *PoolMiss) progress() int {
+func progress(m *schedule.PoolMiss) int {
 	if m.MinValues != "" {
 		return 11
 	}
@@ -131,56 +132,29 @@ func (m *PoolMiss) progress() int {
 	return 3
 }
 
-// Volume names the volume that the sentence speaks of, if it does of one: then it is the pod's own, and not its
-// class's.
-func (u *Unplaced) Volume() string {
-	for i := range u.Pools {
-		if place := u.volumePlaceOf(&u.Pools[i]); place != nil {
-			return place.Volume
-		}
-	}
-	return ""
-}
-
-// volumePlaceOf is where the volume is that rules out the pool; nil if none does, or it is not known which.
-func (u *Unplaced) volumePlaceOf(m *PoolMiss) *cluster.VolumePlace {
-	if !m.ByVolume || u.Pod == nil {
-		return nil
-	}
-	key := cmp.Or(m.Label, m.Key)
-	for i := range u.Pod.VolumePlaces {
-		if place := &u.Pod.VolumePlaces[i]; place.Key == key && !slices.ContainsFunc(place.Values, func(v string) bool {
-			return slices.Contains(m.Has, v)
-		}) {
-			return place
-		}
-	}
-	return nil
-}
-
 // describePool says why one pool gives the pod no node.
-func (u *Unplaced) describePool(m *PoolMiss) string {
+func describePool(u *schedule.Unplaced, m *schedule.PoolMiss) string {
 	at := fmt.Sprintf("NodePool %q: ", m.Pool)
-	place := u.volumePlaceOf(m)
+	place := u.VolumePlaceOf(m)
 	switch {
 	case m.Taint != nil:
 		return at + "the pod does not tolerate taint " + m.Taint.String()
 	case place != nil && (m.Label != "" || m.ByRequirement == m.Types):
 		return at + describeVolumePlace(place, m.Has)
-	case m.Label != "" && m.Wanted == "":
+	case m.Label != "" && m.Wanted.IsEmpty():
 		return at + fmt.Sprintf("what the pod asks of label %s contradicts itself: no value is left", m.Label)
 	case m.Label != "" && len(m.Has) > 0:
-		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, m.Wanted, listValues(m.Has))
+		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, describeWanted(m.Wanted), listValues(m.Has))
 	case m.Label != "" && m.Similar != "":
 		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?",
 			m.Label, m.Similar)
 	case m.Label != "":
 		return at + fmt.Sprintf("the pod asks for label %s %s, which the pool neither sets nor allows",
-			m.Label, m.Wanted)
+			m.Label, describeWanted(m.Wanted))
 	case m.Types == 0:
 		return at + "its requirements leave no instance type"
 	}
-	return at + m.describeCounts()
+	return at + describeCounts(m)
 }
 
 // describeVolumePlace says that a volume is where the pool has no nodes.
@@ -277,7 +251,7 @@ type exclusion struct {
 }
 
 // exclusions lists what ruled out types, in the order in which they are asked.
-func (m *PoolMiss) exclusions() []exclusion {
+func exclusions(m *schedule.PoolMiss) []exclusion {
 	size := fmt.Sprintf(" (%s: the pod needs %s, the largest of them leaves %s for pods)", m.Resource, m.Need, m.Best)
 	small := fmt.Sprintf(" (%s: the pod needs %s, and it leaves %s for pods)", m.Resource, m.Need, m.Best)
 	if m.Crowded {
@@ -289,19 +263,19 @@ func (m *PoolMiss) exclusions() []exclusion {
 	if m.Key == "" {
 		asked = "what the pod asks of a node's labels"
 	}
-	if m.Wanted != "" {
-		asked += fmt.Sprintf(" %s (this pool has %s)", m.Wanted, cmp.Or(listValues(m.Has), "none"))
+	if !m.Wanted.IsEmpty() {
+		asked += fmt.Sprintf(" %s (this pool has %s)", describeWanted(m.Wanted), cmp.Or(listValues(m.Has), "none"))
 	}
 	out := []exclusion{
 		{m.ByRequirement, "matches " + asked, "does not match " + asked, "don't match " + asked},
 		{m.ByResources, "is large enough" + size, "is too small" + small, "are too small" + size},
-		{m.ByOffering, "has capacity right now" + m.cloudAdvice(), "has no capacity right now" + m.cloudAdvice(),
-			"have no capacity right now" + m.cloudAdvice()},
+		{m.ByOffering, "has capacity right now" + cloudAdvice(m), "has no capacity right now" + cloudAdvice(m),
+			"have no capacity right now" + cloudAdvice(m)},
 		{m.ByPort, "", "has" + port, "have" + port},
 		{m.ByLimit, "", limit, limit},
 	}
 	if m.ByTopology > 0 {
-		ruled := m.describeRule()
+		ruled := describeRule(m)
 		one := ruled
 		if rest, plural := strings.CutPrefix(ruled, "have "); plural {
 			one = "has " + rest
@@ -323,8 +297,8 @@ func (f *exclusion) describeAll() string {
 }
 
 // describeCounts says how many of the pool's types fell to what.
-func (m *PoolMiss) describeCounts() string {
-	falls := m.exclusions()
+func describeCounts(m *schedule.PoolMiss) string {
+	falls := exclusions(m)
 	few := ""
 	if m.MinValues != "" {
 		few = fmt.Sprintf("minValues of %s can't be met", m.MinValues)
@@ -351,16 +325,23 @@ func (m *PoolMiss) describeCounts() string {
 	return fmt.Sprintf("of %d instance types ", m.Types) + strings.Join(parts, ", ")
 }
 
+// mostRefusals is how many reasons of the cloud a sentence repeats.
+const mostRefusals = 2
+
 // cloudAdvice is what people could do about what the cloud refuses, if anything.
-func (m *PoolMiss) cloudAdvice() string {
-	if m.Advice == "" {
+func cloudAdvice(m *schedule.PoolMiss) string {
+	if len(m.Advice) == 0 {
 		return ""
 	}
-	return " (" + m.Advice + ")"
+	text := strings.Join(m.Advice[:min(len(m.Advice), mostRefusals)], "; ")
+	if more := len(m.Advice) - mostRefusals; more > 0 {
+		text += fmt.Sprintf("; and %d other reasons", more)
+	}
+	return " (" + text + ")"
 }
 
 // describeRule says what a rule between pods makes of the nodes that could be had.
-func (m *PoolMiss) describeRule() string {
+func describeRule(m *schedule.PoolMiss) string {
 	r := m.Rule
 	where := "in a " + r.TopologyKey
 	if r.TopologyKey == cluster.HostnameLabel {

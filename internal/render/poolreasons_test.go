@@ -1,4 +1,4 @@
-package schedule
+package render
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 func TestNothingForNamesTheRequirement(t *testing.T) {
@@ -36,13 +37,13 @@ func TestNothingForNamesTheRequirement(t *testing.T) {
 			"minValues 2 of arch can't be met"},
 	} {
 		p := &cluster.Pool{Catalog: catalog, Template: cluster.Template{Requirements: c.set}}
-		if got := NoTypesReason(p); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if got := Text(schedule.NoTypesReason(p)); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	label := &cluster.Pool{Catalog: catalog,
 		Template: cluster.Template{Labels: cluster.LabelsOf(map[string]string{"zone": "z"})}}
-	if got := NoTypesReason(label); !strings.Contains(got, "zone In [z]") {
+	if got := Text(schedule.NoTypesReason(label)); !strings.Contains(got, "zone In [z]") {
 		t.Errorf("a template label that no type has: %q", got)
 	}
 }
@@ -101,7 +102,7 @@ func TestLimitsForbidNamesTheLimit(t *testing.T) {
 		for _, set := range c.set {
 			set(p)
 		}
-		if got := LimitsReason(p, &resource.Names{}); got != c.want {
+		if got := Text(schedule.LimitsReason(p, &resource.Names{})); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

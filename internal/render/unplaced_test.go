@@ -1,4 +1,4 @@
-package schedule
+package render
 
 import (
 	"fmt"
@@ -9,7 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // What people read in the event of a pod without a place.
@@ -20,34 +22,34 @@ func TestSentences(t *testing.T) {
 		Selectors: []cluster.Selector{{}}}
 	zones := []string{"us-west-2c", "us-west-2a", "us-west-2b", "us-west-2d"}
 	for name, c := range map[string]struct {
-		unplaced Unplaced
+		unplaced schedule.Unplaced
 		want     string
 	}{
 		"the planner may fail on it": {
-			Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1, 12, 0, 0, 0,
+			schedule.Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1, 12, 0, 0, 0,
 				time.UTC)}},
 			"Tenon's planner failed on some pods, which is a mistake in Tenon: boom. " +
 				"It is not known yet whether pods like this one cause it. " +
 				"Until that is known, and at most until 2030-01-01T12:00:00Z, they get no node",
 		},
-		"no pools": {Unplaced{}, "no NodePool is there to make a node for the pod; create one"},
-		"no pools of ours": {Unplaced{OtherPools: 2}, "no NodePool of this controller is there to make a node for " +
+		"no pools": {schedule.Unplaced{}, "no NodePool is there to make a node for the pod; create one"},
+		"no pools of ours": {schedule.Unplaced{OtherPools: 2}, "no NodePool of this controller is there to make a node for " +
 			"the pod; " +
 			"create one, unless a node comes from 2 NodePools that belong to other controllers"},
-		"another's pool beside ours": {Unplaced{OtherPools: 1,
-			Pools: []PoolMiss{{Pool: "a", NotUsable: "it is being deleted"}}},
+		"another's pool beside ours": {schedule.Unplaced{OtherPools: 1,
+			Pools: []schedule.PoolMiss{{Pool: "a", NotUsable: reason.Of(reason.PoolDeleting)}}},
 			`NodePool "a": it is being deleted; 1 more NodePool belongs to another controller`},
-		"one pool that can't be used": {Unplaced{Pools: []PoolMiss{{Pool: "a", NotUsable: "it is being deleted"}}},
+		"one pool that can't be used": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", NotUsable: reason.Of(reason.PoolDeleting)}}},
 			`NodePool "a": it is being deleted`},
-		"none can be used": {Unplaced{Pools: []PoolMiss{{Pool: "a",
-			NotUsable: "its NodeClass is not ready: no subnets"}, {Pool: "b", NotUsable: "it is static"}}},
+		"none can be used": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a",
+			NotUsable: reason.Of(reason.ClassNotReady, "no subnets")}, {Pool: "b", NotUsable: reason.Said("it is static")}}},
 			`none of the 2 NodePools can be used now, as their conditions say; ` +
 				`NodePool "a": its NodeClass is not ready: no subnets`},
-		"the nearest first, the broken as a count": {Unplaced{Pools: []PoolMiss{
-			{Pool: "broken", NotUsable: strings.Repeat("a long story ", 100)},
-			{Pool: "dead", NotUsable: "it is being deleted"},
+		"the nearest first, the broken as a count": {schedule.Unplaced{Pools: []schedule.PoolMiss{
+			{Pool: "broken", NotUsable: reason.Said(strings.Repeat("a long story ", 100))},
+			{Pool: "dead", NotUsable: reason.Of(reason.PoolDeleting)},
 			{Pool: "fenced", Taint: &cluster.Taint{Key: "gpu", Effect: cluster.NoSchedule}},
-			{Pool: "other", Label: "team", Wanted: "In [red]"},
+			{Pool: "other", Label: "team", Wanted: require.Only("red")},
 			{Pool: "small", Types: 3, ByResources: 3, Resource: "cpu", Need: "5", Best: "4"},
 			{Pool: "full", Types: 2, ByResources: 1, Resource: "cpu", Need: "5", Best: "4", ByLimit: 1,
 				Limit: "cpu 40"}}},
@@ -58,46 +60,46 @@ func TestSentences(t *testing.T) {
 				`NodePool "other": the pod asks for label team In [red], which the pool neither sets nor allows; ` +
 				`NodePool "fenced": the pod does not tolerate taint gpu:NoSchedule; 2 other NodePools can't be used ` +
 				`now, as the conditions there say`},
-		"all of many": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
+		"all of many": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
 			Key: "karpenter.sh/capacity-type"}}},
 			`NodePool "a": none of the 132 instance types matches the pod's karpenter.sh/capacity-type`},
-		"a rule for all": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 132, ByTopology: 132, Rule: spread}}},
+		"a rule for all": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByTopology: 132, Rule: spread}}},
 			`NodePool "a": each of the 132 instance types would break the pod's spread over ` +
 				`topology.kubernetes.io/zone (maxSkew 1)`},
-		"sold out, and why": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 3, ByOffering: 3,
-			Advice: "100% of the quota is used"}}},
+		"sold out, and why": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 3, ByOffering: 3,
+			Advice: []string{"100% of the quota is used"}}}},
 			`NodePool "a": none of the 3 instance types has capacity right now (100% of the quota is used)`},
-		"minValues alone": {Unplaced{Pools: []PoolMiss{{Pool: "a", Types: 132, MinValues: "zone"}}},
+		"minValues alone": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, MinValues: "zone"}}},
 			`NodePool "a": minValues of zone can't be met by 132 instance types`},
-		"a contradiction": {Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "team"}}},
+		"a contradiction": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Label: "team"}}},
 			`NodePool "a": what the pod asks of label team contradicts itself: no value is left`},
-		"a volume elsewhere": {Unplaced{Pod: inZone, Pools: []PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
+		"a volume elsewhere": {schedule.Unplaced{Pod: inZone, Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
 			Key: cluster.ZoneLabel, ByVolume: true, Has: zones}}},
 			`NodePool "a": volume pv1 is in eu-west-1a; this pool has us-west-2a–d`},
-		"a volume elsewhere, by the pool's own requirement": {Unplaced{Pod: inZone,
-			Pools: []PoolMiss{{Pool: "a", Label: cluster.ZoneLabel, Wanted: "In [eu-west-1a]", ByVolume: true,
+		"a volume elsewhere, by the pool's own requirement": {schedule.Unplaced{Pod: inZone,
+			Pools: []schedule.PoolMiss{{Pool: "a", Label: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"), ByVolume: true,
 				Has: zones[:2]}}},
 			`NodePool "a": volume pv1 is in eu-west-1a; this pool has us-west-2a, us-west-2c`},
-		"the pod itself asks for the zone": {Unplaced{Pod: inZone,
-			Pools: []PoolMiss{{Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel}}},
+		"the pod itself asks for the zone": {schedule.Unplaced{Pod: inZone,
+			Pools: []schedule.PoolMiss{{Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel}}},
 			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone`},
 		"a zone that the pool has not": {
-			Unplaced{Pools: []PoolMiss{{
-				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: "In [eu-west-1a]", Has: zones,
+			schedule.Unplaced{Pools: []schedule.PoolMiss{{
+				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"), Has: zones,
 			}}},
 			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In ` +
 				`[eu-west-1a] (this pool has us-west-2a–d)`},
 		"a value that the pool has not": {
-			Unplaced{Pools: []PoolMiss{{Pool: "a", Label: "team", Wanted: "In [red]", Has: []string{"green", "blue"}}}},
+			schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Label: "team", Wanted: require.Only("red"), Has: []string{"green", "blue"}}}},
 			`NodePool "a": the pod asks for label team In [red]; this pool has blue, green`},
 		"a mistyped key": {
-			Unplaced{Pools: []PoolMiss{{
-				Pool: "a", Label: "kubernetes.io/archs", Wanted: "In [arm64]", Similar: "kubernetes.io/arch",
+			schedule.Unplaced{Pools: []schedule.PoolMiss{{
+				Pool: "a", Label: "kubernetes.io/archs", Wanted: require.Only("arm64"), Similar: "kubernetes.io/arch",
 			}}},
 			`NodePool "a": the pod asks for label kubernetes.io/archs, which the pool neither sets nor allows; ` +
 				`did you mean kubernetes.io/arch?`},
 	} {
-		if got := c.unplaced.String(); got != c.want {
+		if got := Unplaced(&c.unplaced); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
@@ -105,13 +107,13 @@ func TestSentences(t *testing.T) {
 
 // An event holds 1,024 bytes: however many pools there are, the answer is not cut off.
 func TestSentenceFitsIntoAnEvent(t *testing.T) {
-	var u Unplaced
+	var u schedule.Unplaced
 	for i := range 60 {
-		u.Pools = append(u.Pools, PoolMiss{Pool: fmt.Sprintf("pool-%02d", i), Label: "team", Wanted: "In [red]"},
-			PoolMiss{Pool: fmt.Sprint("broken-", i), NotUsable: "it is being deleted"})
+		u.Pools = append(u.Pools, schedule.PoolMiss{Pool: fmt.Sprintf("pool-%02d", i), Label: "team", Wanted: require.Only("red")},
+			schedule.PoolMiss{Pool: fmt.Sprint("broken-", i), NotUsable: reason.Of(reason.PoolDeleting)})
 	}
-	u.Pools = append(u.Pools, PoolMiss{Pool: "z", Types: 2, ByOffering: 2})
-	got := u.String()
+	u.Pools = append(u.Pools, schedule.PoolMiss{Pool: "z", Types: 2, ByOffering: 2})
+	got := Unplaced(&u)
 	first := `NodePool "z": none of the 2 instance types has capacity right now; NodePool "pool-00"`
 	if !strings.HasPrefix(got, first) || len(got) > 1000 {
 		t.Errorf("%d bytes: %s", len(got), got)
