@@ -114,7 +114,6 @@ const (
 	DryRunMove   // reason, why, pods
 	DryRunSaving // reason, why, pods, dollars a month
 	TogetherWith // why, other nodes
-	PodsFitThere
 	OneCheaperNode
 	CheaperNodes // how many
 	NoLongerAsAsked
