@@ -17,7 +17,8 @@ import (
 type Command interface {
 	// Key is the same for the same act, so that an act under way is not begun again.
 	Key() string
-	command()
+	// Label is what metrics call the command, whatever its type is called.
+	Label() string
 }
 
 // All has one of each command.
@@ -259,25 +260,25 @@ func (c WritePoolHash) Key() string  { return "stamp-pool/" + c.Pool }
 func (c WriteClaimHash) Key() string { return "stamp-claim/" + c.Claim }
 func (c SetClaim) Key() string       { return "claim/" + c.Claim }
 
-func (CreateClaim) command()    {}
-func (Nominate) command()       {}
-func (Bind) command()           {}
-func (DeleteNode) command()     {}
-func (LaunchInstance) command() {}
-func (Register) command()       {}
-func (Initialize) command()     {}
-func (Open) command()           {}
-func (Fence) command()          {}
-func (Unfence) command()        {}
-func (DeleteClaim) command()    {}
-func (Evict) command()          {}
-func (Terminate) command()      {}
-func (Release) command()        {}
-func (Adopt) command()          {}
-func (SetPool) command()        {}
-func (SetClaim) command()       {}
-func (WritePoolHash) command()  {}
-func (WriteClaimHash) command() {}
+func (CreateClaim) Label() string    { return "createclaim" }
+func (Nominate) Label() string       { return "nominate" }
+func (Bind) Label() string           { return "bind" }
+func (DeleteNode) Label() string     { return "deletenode" }
+func (LaunchInstance) Label() string { return "launchinstance" }
+func (Register) Label() string       { return "register" }
+func (Initialize) Label() string     { return "initialize" }
+func (Open) Label() string           { return "open" }
+func (Fence) Label() string          { return "fence" }
+func (Unfence) Label() string        { return "unfence" }
+func (DeleteClaim) Label() string    { return "deleteclaim" }
+func (Evict) Label() string          { return "evict" }
+func (Terminate) Label() string      { return "terminate" }
+func (Release) Label() string        { return "release" }
+func (Adopt) Label() string          { return "adopt" }
+func (SetPool) Label() string        { return "setpool" }
+func (SetClaim) Label() string       { return "setclaim" }
+func (WritePoolHash) Label() string  { return "writepoolhash" }
+func (WriteClaimHash) Label() string { return "writeclaimhash" }
 
 // Reason says why something was done, in the words of metrics and conditions.
 type Reason string

@@ -18,7 +18,7 @@ func TestAllHasEachCommand(t *testing.T) {
 	}
 	var declared, listed []string
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "command" && f.Recv != nil {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Label" && f.Recv != nil {
 			declared = append(declared, fmt.Sprint(f.Recv.List[0].Type))
 		}
 	}
@@ -29,5 +29,20 @@ func TestAllHasEachCommand(t *testing.T) {
 	slices.Sort(listed)
 	if len(declared) < 10 || !slices.Equal(declared, listed) {
 		t.Errorf("All has %v, and the commands are %v", listed, declared)
+	}
+}
+
+// What metrics call a command stays when its type is renamed.
+func TestLabels(t *testing.T) {
+	var got []string
+	for _, c := range All() {
+		got = append(got, c.Label())
+	}
+	slices.Sort(got)
+	want := []string{"adopt", "bind", "createclaim", "deleteclaim", "deletenode", "evict", "fence", "initialize",
+		"launchinstance", "nominate", "open", "register", "release", "setclaim", "setpool", "terminate", "unfence",
+		"writeclaimhash", "writepoolhash"}
+	if !slices.Equal(got, want) {
+		t.Errorf("labels are %v, want %v", got, want)
 	}
 }

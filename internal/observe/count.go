@@ -2,7 +2,6 @@ package observe
 
 import (
 	"errors"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ func (m *metrics) countDone(s *cluster.Snapshot, out command.Outcome, now time.T
 	if out.Err != nil {
 		result = "error"
 	}
-	m.commands.WithLabelValues(strings.ToLower(reflect.TypeOf(out.Command).Name()), result).Inc()
+	m.commands.WithLabelValues(out.Command.Label(), result).Inc()
 	if c, ok := out.Command.(command.Evict); ok && !c.Delete { // a pod whose time is up is deleted, not evicted
 		m.evictions.WithLabelValues(statusCode(out.Err)).Inc()
 	}
