@@ -4,18 +4,13 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 )
-
-// forceful is the contract's reason for pods that leave a node whose end has no other.
-const forceful = "Forceful Termination"
 
 // countDone counts an act. The snapshot is the one that the act was planned on: what it shows as done already was
 // counted then and is not counted again.
@@ -116,16 +111,6 @@ func (m *metrics) countDrainedAtOnce(s *cluster.Snapshot, c command.Terminate) {
 	}
 }
 
-// drainReason is why a node is emptied.
-func drainReason(s *cluster.Snapshot, node string) string {
-	if claim := s.ClaimOf(node); claim != nil {
-		if cond := claim.Condition(cluster.DisruptionReason); cond.Status == cluster.True && cond.Reason != "" {
-			return cond.Reason
-		}
-	}
-	return forceful
-}
-
 // measureTerminated measures how long the cloud took to end an instance.
 func (m *metrics) measureTerminated(s *cluster.Snapshot, c command.Terminate, gone bool, now time.Time) {
 	claim := s.Claim(c.Claim)
@@ -158,17 +143,6 @@ func (m *metrics) countReleased(s *cluster.Snapshot, c command.Release, now time
 	}
 }
 
-// reasonLabel is the contract's word for a reason in metrics.
-func reasonLabel(r command.Reason) string {
-	switch r {
-	case command.ClassNotReady:
-		return "nodeclass_not_ready"
-	case command.NodeMissing, command.InstanceMissing, command.ClaimMissing:
-		return "garbage_collected"
-	}
-	return snakeCase(string(r))
-}
-
 // terminationMode says how far a drain may go: as long as its pods like, until the grace period ends, or no time at
 // all.
 func terminationMode(c *cluster.Claim) string {
@@ -191,21 +165,4 @@ func statusCode(err error) string {
 		return strconv.Itoa(int(status.Status().Code))
 	}
 	return "0"
-}
-
-func label(labels cluster.Labels, key string) string {
-	value, _ := labels.Get(key)
-	return value
-}
-
-// snakeCase writes WhenEmpty as when_empty.
-func snakeCase(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }

@@ -256,3 +256,13 @@ func until(say string, at time.Time) string {
 	}
 	return say + at.UTC().Format(time.RFC3339)
 }
+
+// lowerFirst makes a sentence the continuation of another. Names that begin with a capital keep it.
+func lowerFirst(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	switch word {
+	case "The", "A", "Some", "Its", "Nothing", "Pods", "There", "What":
+		return strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
+}

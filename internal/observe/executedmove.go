@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // executedMove is a disruption that is carried out now: the nodes that go together and what took their place, as the
@@ -56,20 +57,6 @@ func (e *executedMove) saving(c *cluster.Claim) float64 {
 		return 0
 	}
 	return max(0, c.Price-e.after*c.Price/e.before)
-}
-
-// consolidation is the contract's word for the way in which the disruption of so many nodes saves money; empty for
-// reasons that are about something else.
-func consolidation(r command.Reason, nodes int) string {
-	switch {
-	case r == command.Empty:
-		return "empty"
-	case r == command.Underutilized && nodes > 1:
-		return "multi"
-	case r == command.Underutilized:
-		return "single"
-	}
-	return ""
 }
 
 // countDisrupted counts a claim that is deleted for a reason of ours, and the pods that have to move for it; what
@@ -150,7 +137,7 @@ func (m *metrics) countReopened(s *cluster.Snapshot, c command.Unfence) {
 	switch {
 	case claim == nil:
 	case claim.Move != "":
-		if reason := moveReason(claim.Move); saves(reason) {
+		if reason := disrupt.MoveReason(claim.Move); saves(reason) {
 			m.invalid.WithLabelValues(consolidation(reason, len(s.MoveClaims(claim.Move)))).Inc()
 		}
 	case c.RestUntil.IsZero() || c.ForSaving: // a rest of a move is written on nodes that were never fenced, too

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -19,85 +18,6 @@ func (o *Observer) Searched(s *cluster.Snapshot, p *disrupt.Proposal, took time.
 	o.metrics.searched(s, ls)
 	o.logSearch(s, ls)
 	o.events.tellBlocked(s, ls)
-}
-
-// searched measures a search, and what the policy Balanced made of what was found.
-func (m *metrics) searched(s *cluster.Snapshot, ls *lastSearch) {
-	seconds := ls.took.Seconds()
-	m.searching.Observe(seconds)
-	if ls.truncated {
-		m.searchCut.Inc()
-	}
-	m.evaluation.WithLabelValues("underutilized", "multi").Observe(seconds)
-	if slices.ContainsFunc(s.Pools, func(p *cluster.Pool) bool { return p.Policy == cluster.Balanced }) {
-		m.scoreMoves(s, ls, disrupt.NewPoolTotals(s))
-		return
-	}
-	m.scoreMoves(s, ls, nil)
-}
-
-// scoreMoves counts the moves of a search by the pools that take part, and scores those of pools that balance.
-func (m *metrics) scoreMoves(s *cluster.Snapshot, ls *lastSearch, totals disrupt.PoolTotals) {
-	for i := range ls.moves {
-		f := &ls.moves[i]
-		for _, part := range poolShares(s, &f.Move) {
-			policy := string(part.pool.Policy)
-			m.considered.WithLabelValues("approved", part.pool.Name, policy).Inc()
-			if part.pool.Policy == cluster.Balanced {
-				m.score.WithLabelValues("approved", part.pool.Name,
-					policy).Observe(totals[part.pool.Name].Score(part.saving, part.cost))
-			}
-		}
-	}
-	for i := range ls.blocked {
-		st := &ls.blocked[i]
-		pool := s.Pool(st.pool)
-		if st.Reason != disrupt.NotBalanced || pool == nil {
-			continue
-		}
-		m.considered.WithLabelValues("rejected", pool.Name, string(pool.Policy)).Inc()
-		if totals != nil {
-			m.score.WithLabelValues("rejected", pool.Name,
-				string(pool.Policy)).Observe(totals[pool.Name].Score(st.Saving, disrupt.CostOf(s.PodsOn(st.Node))))
-		}
-	}
-}
-
-// poolShare is a pool's part of a move.
-type poolShare struct {
-	pool          *cluster.Pool
-	price, saving float64
-	cost          float64
-}
-
-// poolShares splits a move between its pools: what it saves in proportion to what their nodes cost.
-func poolShares(s *cluster.Snapshot, m *disrupt.Move) []poolShare {
-	var out []poolShare
-	before := 0.0
-	for _, name := range m.Claims {
-		c := s.Claim(name)
-		if c == nil || s.Pool(c.Pool) == nil {
-			continue
-		}
-		i := slices.IndexFunc(out, func(p poolShare) bool { return p.pool.Name == c.Pool })
-		if i < 0 {
-			i = len(out)
-			out = append(out, poolShare{pool: s.Pool(c.Pool)})
-		}
-		out[i].price += c.Price
-		before += c.Price
-		if n := s.NodeOf(name); n != nil {
-			out[i].cost += disrupt.CostOf(s.PodsOn(n.Name))
-		}
-	}
-	for i := range out {
-		out[i].saving = m.Before - m.After
-		if len(out) > 1 && before > 0 {
-			out[i].saving *= out[i].price / before
-		}
-	}
-	slices.SortFunc(out, func(a, b poolShare) int { return strings.Compare(a.pool.Name, b.pool.Name) })
-	return out
 }
 
 // logSearch writes what was found, and to those who look closer why the other nodes stay.
@@ -149,5 +69,3 @@ func (o *Observer) logBlocked(s *lastSearch, list []blockedSince) {
 		}
 	}
 }
-
-func rounded(dollars float64) float64 { return math.Round(dollars*100) / 100 }

@@ -2,79 +2,55 @@ package observe
 
 import (
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
-	"github.com/tenon-sh/tenon/internal/resource"
 )
-
-// planner is what the contract calls the part that finds places for pods. scheduling_id, which would make a new series
-// for each plan, stays empty.
-const planner = "provisioner"
-
-// Registerer is where metrics are registered.
-type Registerer = prometheus.Registerer
 
 // metrics holds what is counted and measured as it happens: the contract's metrics (prefix karpenter_) and our own
 // (prefix tenon_). What can be told from a snapshot is in state.
 type metrics struct {
+	claimMetrics
+	nodeMetrics
+	podMetrics
+	disruptionMetrics
+	orphans, heldOrphans              prometheus.Gauge
+	scheduling, planning              prometheus.Observer
+	unschedulable, ignored            prometheus.Gauge
+	placedPrice, boundPrice, deferred prometheus.Gauge
+	cut                               prometheus.Counter
+	commands                          *prometheus.CounterVec
+	breakdowns                        failureMetrics
+}
+
+// claimMetrics are about NodeClaims.
+type claimMetrics struct {
 	claimsCreated, claimsTerminated, claimsDisrupted, claimsUnhealthy *prometheus.CounterVec
-	orphans, heldOrphans                                              prometheus.Gauge
 	claimEnd, instanceEnd                                             *prometheus.HistogramVec
-	nodesCreated, nodesTerminated, nodesDrained                       *prometheus.CounterVec
-	nodeEnd                                                           *prometheus.SummaryVec
-	nodeLifetime                                                      *prometheus.HistogramVec
-	podsDisrupted, podsDrained, evictions                             *prometheus.CounterVec
-	startup, bound, provisioningStartup, provisioningBound, decision  prometheus.Observer
-	decisions, decisionsByPool, decisionsFailed, invalid              *prometheus.CounterVec
-	evaluation, score                                                 *prometheus.HistogramVec
-	considered, moves, saved, savingEvictions                         *prometheus.CounterVec
-	searching                                                         prometheus.Observer
-	scheduling, planning                                              prometheus.Observer
-	unschedulable, ignored                                            prometheus.Gauge
-	placedPrice, boundPrice, deferred                                 prometheus.Gauge
-	cut, searchCut                                                    prometheus.Counter
-	commands                                                          *prometheus.CounterVec
-	breakdowns                                                        failureMetrics
 }
 
-// maker makes and registers metrics.
-type maker struct{ registry Registerer }
-
-func (mk maker) counter(name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	mk.registry.MustRegister(c)
-	return c
+// nodeMetrics are about nodes.
+type nodeMetrics struct {
+	nodesCreated, nodesTerminated, nodesDrained *prometheus.CounterVec
+	nodeEnd                                     *prometheus.SummaryVec
+	nodeLifetime                                *prometheus.HistogramVec
 }
 
-func (mk maker) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
-	mk.registry.MustRegister(g)
-	return g
+// podMetrics are about pods that are made to move.
+type podMetrics struct {
+	podsDisrupted, podsDrained, evictions *prometheus.CounterVec
 }
 
-func (mk maker) histogram(name, help string, limiters []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: limiters}, labels)
-	mk.registry.MustRegister(h)
-	return h
-}
-
-func (mk maker) summary(name, help string, labels ...string) *prometheus.SummaryVec {
-	objectives := map[float64]float64{0: 0.01, 0.5: 0.01, 0.9: 0.01, 0.99: 0.01, 1: 0.01}
-	s := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, Objectives: objectives}, labels)
-	mk.registry.MustRegister(s)
-	return s
-}
-
-// durations are the bounds that the contract has for how long things take.
-func durations() []float64 {
-	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
-		1.25, 1.5, 1.75, 2,
-		2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150, 300, 450, 600}
+// disruptionMetrics are about disruptions and the search for them.
+type disruptionMetrics struct {
+	decisions, decisionsByPool, decisionsFailed, invalid *prometheus.CounterVec
+	evaluation, score                                    *prometheus.HistogramVec
+	considered, moves, saved, savingEvictions            *prometheus.CounterVec
+	searching                                            prometheus.Observer
+	searchCut                                            prometheus.Counter
 }
 
 // lifetimes are the bounds for the age of nodes: a quarter of an hour to thirty days.
@@ -156,16 +132,6 @@ func (m *metrics) addPods(mk maker) {
 		"for its end.", "reason")
 	m.podsDisrupted = mk.counter("karpenter_pods_disruption_initiated_total", "Pods that need another place because "+
 		"their NodeClaim was deleted for a reason of ours.", disruptedLabels()...)
-	m.startup = mk.summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was "+
-		"ready.").WithLabelValues()
-	m.bound = mk.histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was "+
-		"bound.", durations(), "dynamic_resources").WithLabelValues("false")
-	m.provisioningStartup = mk.histogram("karpenter_pods_provisioning_startup_duration_seconds",
-		"Time from when a place was found for a pod until it was ready.", durations()).WithLabelValues()
-	m.provisioningBound = mk.histogram("karpenter_pods_provisioning_bound_duration_seconds", "Time from when a place "+
-		"was found for a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false")
-	m.decision = mk.histogram("karpenter_pods_scheduling_decision_duration_seconds", "Time from when a pod was seen "+
-		"to need a place until it was first planned for.", durations()).WithLabelValues()
 }
 
 func (m *metrics) addDisruption(mk maker) {
@@ -240,14 +206,4 @@ func (m *metrics) planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration)
 		m.deferred.Set(0)
 		m.unschedulable.Set(0)
 	}
-}
-
-// resourceType is how the contract writes a resource in a label.
-func resourceType(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
-
-func inUnits(dim int, amount int64) float64 {
-	if dim == resource.CPU {
-		return float64(amount) / 1000
-	}
-	return float64(amount)
 }

@@ -49,7 +49,7 @@ type Observer struct {
 func New(log logr.Logger, recorder Recorder, registry Registerer, now func() time.Time, options Options) *Observer {
 	mk := maker{registry}
 	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk),
-		starts: newPodStarts(now), others: newOtherPoolLog(log, options.Elsewhere)}
+		starts: newPodStarts(mk, now), others: newOtherPoolLog(log, options.Elsewhere)}
 	o.state = newStateMetrics(options, now, o.starts)
 	registry.MustRegister(o.state)
 	addBuild(mk, options.Version, options.Commit)
@@ -74,7 +74,7 @@ func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration
 	o.metrics.breakdowns.leftOut(&s.Quarantine)
 	o.tellFaults(p.Placement.Faults)
 	o.others.observe(s.OtherPools)
-	notes := o.starts.observe(s, p, o.metrics)
+	notes := o.starts.observe(s, p)
 	if o.changes != nil {
 		o.changes.observe(s)
 	}

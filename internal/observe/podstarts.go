@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
@@ -15,6 +17,8 @@ import (
 // pointers.
 type podStarts struct {
 	now func() time.Time
+	// What is measured of a pod.
+	startup, bound, provisioningStartup, provisioningBound, decision prometheus.Observer
 
 	mu      sync.Mutex
 	began   time.Time // when pods were first looked at; zero before
@@ -29,12 +33,23 @@ type startingPod struct {
 	decided, placed time.Time
 }
 
-func newPodStarts(now func() time.Time) *podStarts {
-	return &podStarts{now: now, waiting: make(map[string]*startingPod)}
+func newPodStarts(mk maker, now func() time.Time) *podStarts {
+	return &podStarts{now: now, waiting: make(map[string]*startingPod),
+		startup: mk.summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was "+
+			"ready.").WithLabelValues(),
+		bound: mk.histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was "+
+			"bound.", durations(), "dynamic_resources").WithLabelValues("false"),
+		provisioningStartup: mk.histogram("karpenter_pods_provisioning_startup_duration_seconds",
+			"Time from when a place was found for a pod until it was ready.", durations()).WithLabelValues(),
+		provisioningBound: mk.histogram("karpenter_pods_provisioning_bound_duration_seconds", "Time from when a place "+
+			"was found for a pod until it was bound.", durations(), "dynamic_resources").WithLabelValues("false"),
+		decision: mk.histogram("karpenter_pods_scheduling_decision_duration_seconds", "Time from when a pod was seen "+
+			"to need a place until it was first planned for.", durations()).WithLabelValues(),
+	}
 }
 
 // observe takes in a snapshot and the plan that was made from it. It returns what pods should be told.
-func (t *podStarts) observe(s *cluster.Snapshot, p *plan.Plan, m *metrics) (notes []cluster.Note) {
+func (t *podStarts) observe(s *cluster.Snapshot, p *plan.Plan) (notes []cluster.Note) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -49,7 +64,7 @@ func (t *podStarts) observe(s *cluster.Snapshot, p *plan.Plan, m *metrics) (note
 		case !pod.Mirror:
 			// What was there before us has begun at a time that we don't know.
 			fresh := old == nil && !first && !pod.Created.Before(t.began.Truncate(time.Second))
-			t.observePod(old, pod, fresh, now, m)
+			t.observePod(old, pod, fresh, now)
 			if !first {
 				notes = append(notes, protectionNotes(old, pod)...)
 			}
@@ -57,7 +72,7 @@ func (t *podStarts) observe(s *cluster.Snapshot, p *plan.Plan, m *metrics) (note
 	})
 	t.last = s.Pods
 	if p.Provisioned {
-		t.planned(s, p, now, m)
+		t.planned(s, p, now)
 	}
 	return notes
 }
@@ -81,7 +96,7 @@ func protectionNotes(old, pod *cluster.Pod) []cluster.Note {
 }
 
 // observePod takes in a pod that is new or has changed. fresh says that it was created under our eyes.
-func (t *podStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time, m *metrics) {
+func (t *podStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time) {
 	w := t.waiting[pod.UID]
 	if w == nil && (fresh || pod.Node == "") && !pod.Finished {
 		w = &startingPod{}
@@ -92,15 +107,15 @@ func (t *podStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time,
 	}
 	w.pod = pod
 	if pod.Node != "" && (fresh || old != nil && old.Node == "") {
-		m.bound.Observe(elapsed(pod.Created, now))
+		t.bound.Observe(elapsed(pod.Created, now))
 		if !w.placed.IsZero() {
-			m.provisioningBound.Observe(elapsed(w.placed, now))
+			t.provisioningBound.Observe(elapsed(w.placed, now))
 		}
 	}
 	if pod.Ready {
-		m.startup.Observe(elapsed(pod.Created, now))
+		t.startup.Observe(elapsed(pod.Created, now))
 		if !w.placed.IsZero() {
-			m.provisioningStartup.Observe(elapsed(w.placed, now))
+			t.provisioningStartup.Observe(elapsed(w.placed, now))
 		}
 	}
 	if pod.Ready || pod.Finished {
@@ -109,7 +124,7 @@ func (t *podStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time,
 }
 
 // planned notes which pods have been thought about for the first time, and for which a place was found.
-func (t *podStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time, m *metrics) {
+func (t *podStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time) {
 	var unplaced map[string]bool
 	for _, pod := range s.Pending() {
 		w := t.waiting[pod.UID]
@@ -118,7 +133,7 @@ func (t *podStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time, m 
 		}
 		if w.decided.IsZero() {
 			w.decided = now
-			m.decision.Observe(elapsed(pod.PendingSince(), now))
+			t.decision.Observe(elapsed(pod.PendingSince(), now))
 		}
 		if unplaced == nil {
 			unplaced = make(map[string]bool, len(p.Placement.Unplaced))
@@ -152,8 +167,6 @@ func (t *podStarts) each(show func(startingPod)) {
 		show(w)
 	}
 }
-
-func elapsed(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
 
 // changedPairs goes through two lists that are sorted by id, and shows what is not the same in both: old is nil for
 // what is new, and now is nil for what is gone.

@@ -2,11 +2,13 @@ package observe
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/disrupt"
 )
 
 // DisruptionPath is where Disruption is to be served.
@@ -91,7 +93,7 @@ func (p *filter) matches(nodes, pools []string) bool {
 
 func (r *disruptionReport) underWay(s *cluster.Snapshot, pick filter) {
 	for _, move := range underWayMoves(s) {
-		g := servedGoing{Move: move, Reason: string(moveReason(move)), Replacements: []string{}}
+		g := servedGoing{Move: move, Reason: string(disrupt.MoveReason(move)), Replacements: []string{}}
 		for _, c := range s.MoveClaims(move) {
 			g.NodeClaims = append(g.NodeClaims, c.Name)
 		}
@@ -135,4 +137,15 @@ func (r *disruptionReport) searched(s *lastSearch, pick filter) {
 		}
 		r.Blocked = append(r.Blocked, one)
 	}
+}
+
+// underWayMoves lists the names of the moves that are under way.
+func underWayMoves(s *cluster.Snapshot) []string {
+	seen := make(map[string]bool)
+	for _, c := range s.Claims {
+		if c.Move != "" {
+			seen[c.Move] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
@@ -125,21 +124,7 @@ func (c *scrape) underWay() map[moveStage]int {
 	}
 	out := make(map[moveStage]int)
 	for move, at := range stage {
-		out[moveStage{moveReason(move), stages()[at]}]++
+		out[moveStage{disrupt.MoveReason(move), stages()[at]}]++
 	}
 	return out
-}
-
-// moveReason is the reason of a move, by its name.
-func moveReason(move string) command.Reason { return disrupt.MoveReason(move) }
-
-// underWayMoves lists the names of the moves that are under way.
-func underWayMoves(s *cluster.Snapshot) []string {
-	seen := make(map[string]bool)
-	for _, c := range s.Claims {
-		if c.Move != "" {
-			seen[c.Move] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
 }

@@ -69,7 +69,7 @@ func (e *events) tellReplaces(s *cluster.Snapshot, c *cluster.Claim, reason, wha
 		whom += fmt.Sprintf(" and %d more", len(members)-1)
 	}
 	e.tell(claimRef(c.Name, c.UID), normal, reason, "Disrupting", fmt.Sprintf("%s: %s, it takes the place of "+
-		"NodeClaim %s", what, moveReason(c.Replaces), whom))
+		"NodeClaim %s", what, disrupt.MoveReason(c.Replaces), whom))
 }
 
 // tellLeft tells a pod why it has to leave its node.
