@@ -18,7 +18,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/lease"
 	"github.com/tenon-sh/tenon/internal/logging"
 	"github.com/tenon-sh/tenon/internal/loop"
-	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/tolerant"
 	"github.com/tenon-sh/tenon/internal/version"
 )
@@ -71,7 +71,7 @@ type deps struct {
 	mgr    manager.Manager
 	// clock is the API server's, which snapshots go by.
 	clock  *apiserver.ServerClock
-	events *observe.EventWriter
+	events *events.Writer
 	o      *options
 	// catalogChanged is sent when prices, or what the cloud sells, have changed.
 	catalogChanged wakeup
@@ -144,12 +144,12 @@ func runController(ctx context.Context, o *options, withoutEffect []string) erro
 		return err
 	}
 	o.cloud.tellOthers(ctx, mgr.GetAPIReader(), log)
-	events := observe.NewEventWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
-	if err := mgr.Add(events); err != nil {
+	writer := events.NewWriter(mgr.GetClient(), mgr.GetLogger(), time.Now)
+	if err := mgr.Add(writer); err != nil {
 		return err
 	}
 	on := &deps{
-		config: config, mgr: mgr, clock: clock, events: events, o: o, catalogChanged: newWakeup(),
+		config: config, mgr: mgr, clock: clock, events: writer, o: o, catalogChanged: newWakeup(),
 		refusals: &refusals{},
 		failures: &failures{}, planner: o.planner, term: term, lost: lost, leads: o.leads(term),
 	}

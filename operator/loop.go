@@ -26,6 +26,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/loop"
 	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/schedule"
 	"github.com/tenon-sh/tenon/internal/tolerant"
@@ -60,7 +61,7 @@ func addController(ctx context.Context, on *deps, cloud *Cloud) error {
 	if err := addReadiness(ctx, on); err != nil {
 		return err
 	}
-	watched := observe.NewCloud(provider, metrics.Registry, time.Now)
+	watched := measure.NewCloud(provider, metrics.Registry, time.Now)
 	actor, err := newActor(on, book, watched)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/ingest/apiserver"
 	"github.com/tenon-sh/tenon/internal/ingest/decode"
 	"github.com/tenon-sh/tenon/internal/lease"
-	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
 )
 
 func restConfig(o *options) (*rest.Config, error) {
@@ -55,7 +55,7 @@ func newManager(config *rest.Config, cloud *Cloud, o *options, term *lease.Term,
 	election := rest.CopyConfig(config)
 	election.QPS, election.Burst = 20, 30 // the lease must not wait behind a burst of launches
 	config = rest.CopyConfig(config)
-	config.Wrap(observe.Calls(metrics.Registry, time.Now))
+	config.Wrap(measure.Calls(metrics.Registry, time.Now))
 	var lock resourcelock.Interface
 	if !o.disableElection {
 		if lock, err = lease.New(election, electionNamespace(o), o.electionName, term, lost); err != nil {

@@ -9,6 +9,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tenon-sh/tenon/internal/observe"
+	"github.com/tenon-sh/tenon/internal/observe/authfilter"
 )
 
 // metricsOptions say how metrics, and what is served beside them, can be read. Secured, a reader shows a token of the
@@ -18,7 +19,7 @@ func metricsOptions(o *options) metricsserver.Options {
 	out := metricsserver.Options{BindAddress: address(o.bindAddress, o.metricsPort), ExtraHandlers: profiling(o)}
 	if o.secureMetrics {
 		out.SecureServing, out.CertDir = true, o.metricsCertDir
-		out.FilterProvider = observe.AuthFilter(time.Now)
+		out.FilterProvider = authfilter.New(time.Now)
 		out.TLSOpts = []func(*tls.Config){func(c *tls.Config) {
 			c.MinVersion, c.NextProtos = tls.VersionTLS12, []string{"http/1.1"}
 		}}

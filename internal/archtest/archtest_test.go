@@ -98,6 +98,12 @@ func allowed() map[[2]string]string {
 		{"internal/nominate", "internal/schedule"}:             "pods are told what the scheduling has found",
 		{"internal/nominate", "internal/lifecycle"}: "a node is kept closed for less than it may take to " +
 			"register",
+
+		{"internal/render", "internal/schedule"}: "what is described lies beside those who describe it",
+		{"internal/plan", "internal/render"}: "a condition in the API holds words: whether it says a reason is asked " +
+			"of them",
+		{"internal/lifecycle", "internal/render"}: "a condition in the API holds words: whether it says a reason is " +
+			"asked of them",
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/observe/events"
+	"github.com/tenon-sh/tenon/internal/observe/series"
+	"github.com/tenon-sh/tenon/internal/observe/state"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -56,7 +59,7 @@ func TestNodesAreToldWhyTheyStay(t *testing.T) {
 	}
 	// Other figures are no news; what usually passes is, once it has lasted.
 	found.Blocked[0].Saving = 0.011
-	now = now.Add(worthTelling)
+	now = now.Add(events.WorthTelling)
 	o.Searched(s, found, time.Second)
 	more := []string{"Normal Node/node-00002 Unconsolidatable: Pods came or went", "Normal NodeClaim/node-00002 " +
 		"Unconsolidatable: Pods came or went",
@@ -90,8 +93,8 @@ func TestThousandsOfStaysDoNotFlood(t *testing.T) {
 		o.Planned(s, &plan.Plan{}, 0)
 	}
 	look(0)
-	if len(r.lines) != 2*disruptionsBurst {
-		t.Errorf("%d events at once, want a node and a claim for each of %d", len(r.lines), disruptionsBurst)
+	if len(r.lines) != 2*events.DisruptionsBurst {
+		t.Errorf("%d events at once, want a node and a claim for each of %d", len(r.lines), events.DisruptionsBurst)
 	}
 	told := func() int {
 		lines := make([]string, len(r.lines))
@@ -101,7 +104,7 @@ func TestThousandsOfStaysDoNotFlood(t *testing.T) {
 		slices.Sort(lines)
 		return len(slices.Compact(lines))
 	}
-	for range nodes / disruptionsPerSecond {
+	for range nodes / events.DisruptionsPerSecond {
 		now = now.Add(time.Second)
 		o.Planned(s, &plan.Plan{}, 0)
 	}
@@ -197,7 +200,7 @@ func TestDecisionLogFollowsAMove(t *testing.T) {
 		"tenon_disruption_moves_total{reason=underutilized,step=begun,why=} 1\n",
 		"tenon_disruption_moves_total{reason=underutilized,step=carried_out,why=} 1\n",
 	} {
-		if got := series(t, registry, want[:strings.Index(want, "{")]); !strings.Contains(got, want) {
+		if got := gathered(t, registry, want[:strings.Index(want, "{")]); !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
@@ -247,18 +250,18 @@ func TestAMoveThatIsGivenUpSaysWhy(t *testing.T) {
 			!strings.Contains(got[0], `"move"="`+m.ID+`"`) {
 			t.Errorf("%s: log %q", name, *logs)
 		}
-		want := fmt.Sprintf("tenon_disruption_moves_total{reason=%s,step=%s,why=%s} 1\n", reasonLabel(c.reason),
+		want := fmt.Sprintf("tenon_disruption_moves_total{reason=%s,step=%s,why=%s} 1\n", series.ReasonLabel(c.reason),
 			c.count, c.why)
-		if got := series(t, registry, "tenon_disruption_moves_total"); got != want {
+		if got := gathered(t, registry, "tenon_disruption_moves_total"); got != want {
 			t.Errorf("%s: %s", name, got)
 		}
-		late := strings.Contains(series(t, registry, "karpenter_voluntary_disruption_queue_failures_total"),
+		late := strings.Contains(gathered(t, registry, "karpenter_voluntary_disruption_queue_failures_total"),
 			"{consolidation_type=,decision=replace,reason=drifted} 1\n")
 		if late != (c.why == disrupt.ReplacementsLate) {
 			t.Errorf("%s: counted as a failure of the queue: %v", name, late)
 		}
 		o.Done(s, command.Outcome{Command: p.Commands[0]}, 0)
-		failed := strings.Contains(series(t, registry, "karpenter_voluntary_disruption_failed_validations_total"),
+		failed := strings.Contains(gathered(t, registry, "karpenter_voluntary_disruption_failed_validations_total"),
 			"{consolidation_type=multi} 1\n")
 		if failed != (c.reason == command.Underutilized) {
 			t.Errorf("%s: counted as failed validation: %v", name, failed)
@@ -272,7 +275,7 @@ func TestADryRunIsToldOnce(t *testing.T) {
 	s, m := moving(now, command.Underutilized, false)
 	for i := range 20 {
 		m.After = 0.25 + 0.001*float64(i)
-		note := s.Nodes[0].Note(dryRun, reason.Said(fmt.Sprintf("Dry run: would disrupt the node; $%.2f a "+
+		note := s.Nodes[0].Note(events.DryRun, reason.Said(fmt.Sprintf("Dry run: would disrupt the node; $%.2f a "+
 			"month would be saved", (m.Before-m.After)*730)))
 		o.Planned(s, &plan.Plan{DryRuns: []disrupt.Move{m}, Notes: []cluster.Note{note}}, 0)
 		now = now.Add(time.Minute)
@@ -328,7 +331,7 @@ func TestBalancedMovesAreScored(t *testing.T) {
 		"karpenter_consolidation_score{decision=approved,nodepool=default,policy=Balanced} 1\n",
 		"karpenter_consolidation_score{decision=rejected,nodepool=default,policy=Balanced} 1\n",
 	} {
-		if got := series(t, registry, "karpenter_consolidation_"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "karpenter_consolidation_"); !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
@@ -347,8 +350,8 @@ func TestGaugesShowWhatIsUnderWay(t *testing.T) {
 	s.Claims[2].Conditions = nil
 	stage := func() string {
 		o.Planned(s, &plan.Plan{}, 0)
-		for _, name := range stages() {
-			if strings.Contains(series(t, registry, "tenon_disruption_moves"),
+		for _, name := range state.Stages() {
+			if strings.Contains(gathered(t, registry, "tenon_disruption_moves"),
 				"tenon_disruption_moves{reason=drifted,stage="+name+"} 1\n") {
 				return name
 			}
@@ -369,13 +372,13 @@ func TestGaugesShowWhatIsUnderWay(t *testing.T) {
 		Node: node(2), Reason: disrupt.TooSoon}}}, 0)
 	for _, want := range []string{"tenon_disruption_stays{nodepool=default,why=TooSoon} 1\n",
 		"tenon_consolidation_found_saving_per_hour{} 0.75\n"} {
-		if got := series(t, registry, "tenon_"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "tenon_"); !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
 	for reason, n := range map[string]int{"empty": 0, "drifted": 0, "underutilized": 2} {
 		want := fmt.Sprintf("karpenter_voluntary_disruption_eligible_nodes{reason=%s} %d\n", reason, n)
-		if got := series(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got, want) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
@@ -391,7 +394,7 @@ func TestTheSavingThatIsHeldBackCountsEmptyNodes(t *testing.T) {
 	s.Claims[2].Deleting = now
 	o.Planned(s, &plan.Plan{}, 0)
 	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{{Before: 1, After: 0.25}}}, 0)
-	if got := series(t, registry, "tenon_consolidation_found_saving_per_hour"); got !=
+	if got := gathered(t, registry, "tenon_consolidation_found_saving_per_hour"); got !=
 		"tenon_consolidation_found_saving_per_hour{} 1.25\n" {
 		t.Errorf("%s, want 0.75 of the move and 0.5 of an empty node", got)
 	}
@@ -406,7 +409,7 @@ func TestEvictionsForMoneyAreCounted(t *testing.T) {
 	for i := range 2 {
 		o.Done(s, command.Outcome{Command: command.Evict{UID: fmt.Sprint(i), Node: node(i)}}, 0)
 	}
-	if got := series(t, registry, "tenon_consolidation_evictions_total"); got !=
+	if got := gathered(t, registry, "tenon_consolidation_evictions_total"); got !=
 		"tenon_consolidation_evictions_total{nodepool=default} 1\n" {
 		t.Errorf("evictions: %s", got)
 	}

@@ -29,6 +29,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider/aws/refresh"
 	"github.com/tenon-sh/tenon/cloudprovider/fake"
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/observe/events"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -78,8 +80,8 @@ func registered(t *testing.T) map[string]string {
 	New(logr.Discard(), silent{}, i, time.Now, Options{ClusterState: true,
 		NodeClasses: []schema.GroupVersionKind{{Group: "karpenter.kwok.sh", Version: "v1alpha1",
 			Kind: "KWOKNodeClass"}}})
-	NewCloud(fake.New(fake.NewCloud()), i, time.Now)
-	Calls(i, time.Now)
+	measure.NewCloud(fake.New(fake.NewCloud()), i, time.Now)
+	measure.Calls(i, time.Now)
 	registerAWS(t, i)
 	if len(i.metrics) < 50 {
 		t.Fatalf("only %d metrics are registered", len(i.metrics))
@@ -162,7 +164,7 @@ func TestAdditionsNameEveryMetricOfOurs(t *testing.T) {
 // TestDocumentNamesEveryEventOfDisruption looks at those whose reason is worked out as the program runs.
 func TestDocumentNamesEveryEventOfDisruption(t *testing.T) {
 	text := document(t, "reference", "events.md")
-	for _, reason := range append(limitedReasons(), terminating, "NodeRepairBlocked") {
+	for _, reason := range append(events.LimitedReasons(), events.Terminating, "NodeRepairBlocked") {
 		if !strings.Contains(text, "`"+reason+"`") {
 			t.Errorf("docs/reference/events.md does not name %s", reason)
 		}
@@ -325,7 +327,7 @@ func TestConditionsOfAllKindsAreInOneFamily(t *testing.T) {
 	want := `operator_status_condition_count{group=karpenter.k8s.aws,kind=EC2NodeClass,name=default,namespace=,reason=Ready,status=True,type=Ready} 1
 operator_status_condition_count{group=karpenter.sh,kind=NodeClaim,name=a,namespace=,reason=Ready,status=True,type=Ready} 1
 `
-	if got := series(t, registry, "operator_status_condition_count"); got != want {
+	if got := gathered(t, registry, "operator_status_condition_count"); got != want {
 		t.Errorf("%swant:\n%s", got, want)
 	}
 }

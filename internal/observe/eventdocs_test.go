@@ -16,7 +16,8 @@ func tellers() []string {
 	return []string{"internal/webhook",
 		"internal/cluster", "internal/command", "internal/disrupt", "internal/ingest", "internal/lifecycle",
 		"internal/loop",
-		"internal/observe", "internal/plan", "internal/provisioner", "internal/schedule", "internal/validate",
+		"internal/observe", "internal/observe/events", "internal/observe/state", "internal/plan",
+		"internal/provisioner", "internal/schedule", "internal/validate",
 		"cloudprovider/aws/interrupt", "cloudprovider/aws/nodeclass",
 		"cloudprovider/aws/refresh"}
 }

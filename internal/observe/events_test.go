@@ -16,6 +16,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -38,9 +39,9 @@ func TestManyUnplacedPodsCostLittle(t *testing.T) {
 	o, r, _, logs := newObserver(&now)
 	p, s := stuck(20000), snapshot()
 	o.Planned(s, p, 0)
-	if len(r.lines) != failuresBurst || len(*logs) != 1 || !strings.Contains((*logs)[0], `"pods"=20000`) {
+	if len(r.lines) != events.FailuresBurst || len(*logs) != 1 || !strings.Contains((*logs)[0], `"pods"=20000`) {
 		t.Errorf("%d events and %d lines %.200q, want %d and one for all pods", len(r.lines), len(*logs), *logs,
-			failuresBurst)
+			events.FailuresBurst)
 	}
 	if allocs := testing.AllocsPerRun(3, func() { o.Planned(s, p, 0) }); allocs > 500 {
 		t.Errorf("%.0f allocations for the same pods again: the reason was put into words for each", allocs)
@@ -52,7 +53,7 @@ func TestEveryUnplacedPodIsToldInTime(t *testing.T) {
 	o, r, _, _ := newObserver(&now)
 	const pods = 8000 // more than are told before the first is due again
 	p, s := stuck(pods), snapshot()
-	for range pods/failuresPerSecond + 1 {
+	for range pods/events.FailuresPerSecond + 1 {
 		o.Planned(s, p, 0)
 		now = now.Add(time.Second)
 	}
@@ -65,20 +66,20 @@ func TestEveryUnplacedPodIsToldInTime(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	now := time.Now()
-	news := newRecentNews(func() time.Time { return now })
+	news := events.NewNews(func() time.Time { return now })
 	const each = 3000
 	for period := range 5 {
 		for i := range each {
-			if uid := fmt.Sprint(period, "/", i); !news.learn(uid, 1) || news.learn(uid, 1) || !news.learn(uid, 2) ||
-				!news.knows(uid, 1) {
+			if uid := fmt.Sprint(period, "/", i); !news.Learn(uid, 1) || news.Learn(uid, 1) || !news.Learn(uid, 2) ||
+				!news.Knows(uid, 1) {
 				t.Fatalf("%s: not learned exactly once", uid)
 			}
 		}
-		if size := len(news.current) + len(news.previous); size > 2*2*each {
+		if size := len(news.Current) + len(news.Previous); size > 2*2*each {
 			t.Fatalf("%d pieces of news are kept after period %d", size, period)
 		}
-		now = now.Add(repeatAfter)
-		if news.knows(fmt.Sprint(period, "/", 0), 1) {
+		now = now.Add(events.RepeatAfter)
+		if news.Knows(fmt.Sprint(period, "/", 0), 1) {
 			t.Fatal("still known when it may be told again")
 		}
 	}
@@ -215,7 +216,7 @@ func BenchmarkUnplaced20000(b *testing.B) {
 	}, Options{ClusterState: true})
 	p, s := stuck(20000), snapshot()
 	for b.Loop() {
-		now = now.Add(repeatAfter) // each time all is news again
+		now = now.Add(events.RepeatAfter) // each time all is news again
 		o.Planned(s, p, 0)
 	}
 }

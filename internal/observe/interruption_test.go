@@ -39,13 +39,14 @@ func TestInterruptionIsTold(t *testing.T) {
 		s := leavingWorld(now, func(claim *cluster.Claim) {
 			claim.Deleting, claim.Interruption, claim.Move = time.Time{}, c.i, "interrupted-x"
 		})
-		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted, Text: reason.Said("why"),
+		out := command.DeleteClaim{Claim: "a", UID: "uid-a", Node: "a", Reason: command.Interrupted,
+			Text:     reason.Said("why"),
 			Deadline: c.i.Deadline}
 		if c.i.Force {
 			out.Deadline = now
 		}
 		o.Done(s, command.Outcome{Command: out}, 0)
-		got := series(t, registry, "karpenter_")
+		got := gathered(t, registry, "karpenter_")
 		want := "karpenter_nodeclaims_disrupted_total{capacity_type=spot,consolidation_policy=,nodepool=default," +
 			"reason=" + c.reason + ",termination_mode=" + c.mode + "} 1"
 		if !strings.Contains(got, want) || strings.Contains(got, "decisions_total{") {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/render"
 )
 
-func (o *Observer) logPlacement(p *plan.Plan, unplaced []unplacedPod, took time.Duration) {
+func (o *Observer) logPlacement(p *plan.Plan, unplaced []events.UnplacedPod, took time.Duration) {
 	nodes, pods, price := 0, 0, 0.0
 	for _, c := range p.Commands {
 		if create, ok := c.(command.CreateClaim); ok {
@@ -22,8 +23,8 @@ func (o *Observer) logPlacement(p *plan.Plan, unplaced []unplacedPod, took time.
 		o.log.Info("planned new nodes", "pods", pods, "nodes", nodes, "price-per-hour", price, "lower-bound",
 			p.Placement.Bound, "duration", took.String())
 	}
-	for _, g := range o.events.groupUnplaced(unplaced) {
-		o.log.Info("could not place pods", "pods", g.pods, "first", g.first.ID(), "reason", g.reason)
+	for _, g := range o.events.GroupUnplaced(unplaced) {
+		o.log.Info("could not place pods", "pods", g.Pods, "first", g.First.ID(), "reason", g.Reason)
 	}
 }
 
@@ -52,13 +53,13 @@ func (o *Observer) logFailed(out command.Outcome) {
 		return
 	}
 	if c, ok := out.Command.(command.Evict); ok && (out.Refused || refused(out.Err)) {
-		reason := answer(out.Err)
-		if o.events.recentLogs.learn(c.UID, o.events.recentLogs.hash("evict"+reason)) {
+		reason := events.Answer(out.Err)
+		if o.events.RecentLogs.Learn(c.UID, o.events.RecentLogs.Hash("evict"+reason)) {
 			o.log.Info("eviction was refused and will be tried again", "Pod", c.Pod, "Node", c.Node, "reason", reason)
 		}
 		return
 	}
-	if !o.events.recentLogs.learn(out.Command.Key(), o.events.recentLogs.hash(answer(out.Err))) {
+	if !o.events.RecentLogs.Learn(out.Command.Key(), o.events.RecentLogs.Hash(events.Answer(out.Err))) {
 		o.log.V(1).Info("command failed again", "command", out.Command.Key(), "reason", out.Err.Error())
 		return
 	}

@@ -8,6 +8,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
+	"github.com/tenon-sh/tenon/internal/observe/search"
+	"github.com/tenon-sh/tenon/internal/observe/series"
 )
 
 // logLine is where the log tells about one act: what it is about comes before what became of it.
@@ -88,7 +91,7 @@ func (l *logLine) pod(s *cluster.Snapshot, c command.Command) {
 			l.info("deleted pod", "grace-period", c.Grace.String(), "reason", "the time of its node is up")
 			return
 		}
-		l.debug("evicted pod", "reason", drainReason(s, c.Node))
+		l.debug("evicted pod", "reason", series.DrainReason(s, c.Node))
 	case command.Nominate:
 		l.debug("nominated node for pod", "reason", "the node was planned for it")
 	case command.Bind:
@@ -117,13 +120,13 @@ func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 	if claim == nil || claim.Move == "" || !claim.Deleting.IsZero() {
 		return
 	}
-	e := executedMoveOf(s, claim, c.Reason)
-	if !e.first(claim) {
+	e := measure.ExecutedMoveOf(s, claim, c.Reason)
+	if !e.First(claim) {
 		return
 	}
 	var claims, made []string
 	pods := 0
-	for _, m := range e.members {
+	for _, m := range e.Members {
 		claims = append(claims, m.Name)
 		if n := s.NodeOf(m.Name); n != nil {
 			for _, p := range s.PodsOn(n.Name) {
@@ -133,15 +136,15 @@ func (o *Observer) logCarriedOut(s *cluster.Snapshot, c command.DeleteClaim) {
 			}
 		}
 	}
-	for _, m := range e.replacements {
+	for _, m := range e.Replacements {
 		made = append(made, m.Name)
 	}
-	nodes, pools := nodesAndPools(s, claims)
-	values := []any{"move", claim.Move, "command", e.decision(), "reason", c.Reason, "nodepools", pools, "nodes",
+	nodes, pools := search.NodesAndPools(s, claims)
+	values := []any{"move", claim.Move, "command", e.Decision(), "reason", c.Reason, "nodepools", pools, "nodes",
 		firstNames(nodes),
 		"node-count", len(claims), "pods", pods, "replacements", len(made), "new", firstNames(made)}
-	if saves(c.Reason) {
-		values = append(values, "saving-per-month", rounded((e.before-e.after)*hoursPerMonth))
+	if series.Saves(c.Reason) {
+		values = append(values, "saving-per-month", search.Rounded((e.Before-e.After)*search.HoursPerMonth))
 	}
 	o.log.Info("disruption is carried out", values...)
 }
@@ -162,12 +165,12 @@ func resting(c command.Unfence) []any {
 
 // openedReason is why a node stays that was to go.
 func openedReason(s *cluster.Snapshot, c command.Unfence) string {
-	r := blockDetail{BlockedNode: disrupt.BlockedNode{Reason: disrupt.BlockReason(c.BlockReason)}}
+	r := search.Block{BlockedNode: disrupt.BlockedNode{Reason: disrupt.BlockReason(c.BlockReason)}}
 	if claim := s.Claim(c.Claim); claim != nil {
-		r.pool = claim.Pool
+		r.Pool = claim.Pool
 	}
-	if text := describeBlock(r); text != "" {
-		return lowerFirst(text)
+	if text := search.Describe(r); text != "" {
+		return search.LowerFirst(text)
 	}
 	return "the node is needed after all"
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// series lists the series of the metrics with the prefix, with their values but without help.
-func series(t *testing.T, registry *prometheus.Registry, prefix string) string {
+// gathered lists the series of the metrics with the prefix, with their values but without help.
+func gathered(t *testing.T, registry *prometheus.Registry, prefix string) string {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -92,7 +92,7 @@ karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 0
 		"karpenter_cluster_": "karpenter_cluster_state_node_count{} 1\nkarpenter_cluster_state_synced{} " +
 			"1\nkarpenter_cluster_state_unsynced_time_seconds{} 0\n",
 	} {
-		if got := series(t, registry, prefix); got != want {
+		if got := gathered(t, registry, prefix); got != want {
 			t.Errorf("%s*:\n%swant:\n%s", prefix, got, want)
 		}
 	}
@@ -125,18 +125,18 @@ karpenter_nodepools_limit{nodepool=default,resource_type=nodes} 7
 	}
 	for i, step := range steps {
 		o.Planned(world(step.limits), &plan.Plan{}, 0)
-		if got := series(t, registry, "karpenter_nodepools_limit"); got != step.want {
+		if got := gathered(t, registry, "karpenter_nodepools_limit"); got != step.want {
 			t.Errorf("step %d: limits\n%swant\n%s", i, got, step.want)
 		}
 	}
-	usage := series(t, registry, "karpenter_nodepools_usage")
+	usage := gathered(t, registry, "karpenter_nodepools_usage")
 	for _, want := range []string{"resource_type=cpu} 4.5\n", "resource_type=nodes} 1\n"} {
 		if !strings.Contains(usage, want) {
 			t.Errorf("usage\n%swant %s", usage, want)
 		}
 	}
 	o.Planned((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), &plan.Plan{}, 0)
-	if left := series(t, registry, "karpenter_nodepools_"); left != "" {
+	if left := gathered(t, registry, "karpenter_nodepools_"); left != "" {
 		t.Errorf("series of a pool that is gone are left:\n%s", left)
 	}
 }
@@ -159,7 +159,7 @@ func TestRepeatsAreNotCounted(t *testing.T) {
 	} {
 		o.Done(s, out, 0)
 	}
-	if got := series(t, registry, "karpenter_nodeclaims_") + series(t, registry, "karpenter_nodes_"); got != "" {
+	if got := gathered(t, registry, "karpenter_nodeclaims_") + gathered(t, registry, "karpenter_nodes_"); got != "" {
 		t.Errorf("counted what was done before:\n%s", got)
 	}
 }
@@ -191,7 +191,7 @@ func TestDisruptedLabels(t *testing.T) {
 			c.change(s.Claims[0])
 		}
 		o.Done(s, command.Outcome{Command: command.DeleteClaim{Claim: "a", Reason: c.reason}}, 0)
-		got := series(t, registry, "karpenter_nodeclaims_disrupted_total")
+		got := gathered(t, registry, "karpenter_nodeclaims_disrupted_total")
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
 			t.Errorf("%s: %q, want %q", c.reason, got, c.want)
 		}
@@ -213,7 +213,7 @@ func TestEvictionsAreCountedByStatus(t *testing.T) {
 	}
 	const name = "karpenter_pods_eviction_requests_total"
 	want := name + "{code=0} 1\n" + name + "{code=200} 1\n" + name + "{code=429} 1\n" + name + "{code=500} 1\n"
-	if got := series(t, registry, name); got != want {
+	if got := gathered(t, registry, name); got != want {
 		t.Errorf("evictions\n%swant\n%s", got, want)
 	}
 }
@@ -237,7 +237,7 @@ func TestNodeSeriesCarryTheProvidersLabels(t *testing.T) {
 		"topology.cloud.example/zone-id": "id1", "cloud.example/boxclass": "c", "cloud.example/zone": "other"})
 	o.Planned(s.Seal(), &plan.Plan{}, time.Millisecond)
 	want := "karpenter_nodes_current_lifetime_seconds{arch=,capacity_type=,instance_family=m5,instance_type=,managed=true,node_name=a,nodepool=default,os=,phase=,region=,windows_build=,zone=z1,zone_id=id1} 60\n"
-	if got := series(t, registry, "karpenter_nodes_c"); got != want {
+	if got := gathered(t, registry, "karpenter_nodes_c"); got != want {
 		t.Errorf("%swant:\n%s", got, want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/observe/search"
+	"github.com/tenon-sh/tenon/internal/observe/series"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/render"
 )
@@ -20,17 +22,18 @@ const namedNodes = 20
 func (o *Observer) tellMoves(s *cluster.Snapshot, p *plan.Plan) {
 	totals := sync.OnceValue(func() disrupt.PoolTotals { return disrupt.NewPoolTotals(s) }) // it goes through all pods
 	for _, m := range begunMoves(s, p) {
-		o.log.Info("disruption begins", moveValues(s, &m, saves(m.Reason))...)
-		o.metrics.moves.WithLabelValues(reasonLabel(m.Reason), "begun", "").Inc()
-		o.events.tellBegun(s, &m, totals)
+		o.log.Info("disruption begins", moveValues(s, &m, series.Saves(m.Reason))...)
+		o.metrics.Moves.WithLabelValues(series.ReasonLabel(m.Reason), "begun", "").Inc()
+		o.events.TellBegun(s, &m, totals)
 	}
 	for _, g := range givenUpMoves(s, p) {
 		o.givenUp(s, &g)
 	}
 	for i := range p.DryRuns {
 		m := &p.DryRuns[i]
-		if o.events.longEvents.learn("dry run "+m.ID, o.events.longEvents.hash(strconv.Itoa(len(m.Bins)))) {
-			o.log.Info("dry run: would disrupt nodes", append(moveValues(s, m, saves(m.Reason)), "dry-run", true)...)
+		if o.events.LongEvents.Learn("dry run "+m.ID, o.events.LongEvents.Hash(strconv.Itoa(len(m.Bins)))) {
+			o.log.Info("dry run: would disrupt nodes", append(moveValues(s, m, series.Saves(m.Reason)),
+				"dry-run", true)...)
 		}
 	}
 }
@@ -71,15 +74,15 @@ func givenUpMoves(s *cluster.Snapshot, p *plan.Plan) []disrupt.GivenUp {
 
 // givenUp tells that a move does not come about. One that had not begun could not: nothing was done to its nodes.
 func (o *Observer) givenUp(s *cluster.Snapshot, g *disrupt.GivenUp) {
-	nodes, pools := nodesAndPools(s, g.Claims)
-	r := blockDetail{BlockedNode: disrupt.BlockedNode{Reason: g.BlockReason}}
+	nodes, pools := search.NodesAndPools(s, g.Claims)
+	r := search.Block{BlockedNode: disrupt.BlockedNode{Reason: g.BlockReason}}
 	if len(pools) == 1 {
-		r.pool = pools[0]
+		r.Pool = pools[0]
 	}
-	if p := s.Pool(r.pool); p != nil && g.BlockReason == disrupt.BudgetBlocks {
-		r.budget = render.Text(disrupt.AllowedNow(s, p, g.Reason))
+	if p := s.Pool(r.Pool); p != nil && g.BlockReason == disrupt.BudgetBlocks {
+		r.Budget = render.Text(disrupt.AllowedNow(s, p, g.Reason))
 	}
-	text := describeBlock(r)
+	text := search.Describe(r)
 	started := len(s.MoveClaims(g.ID)) > 0
 	message, step := "disruption is given up", "given_up"
 	if !started {
@@ -87,12 +90,13 @@ func (o *Observer) givenUp(s *cluster.Snapshot, g *disrupt.GivenUp) {
 	}
 	o.log.Info(message, "move", g.ID, "reason", g.Reason, "nodepools", pools, "nodes", firstNames(nodes), "node-count",
 		len(g.Claims), "why", g.BlockReason, "detail", text)
-	o.metrics.moves.WithLabelValues(reasonLabel(g.Reason), step, string(g.BlockReason)).Inc()
+	o.metrics.Moves.WithLabelValues(series.ReasonLabel(g.Reason), step, string(g.BlockReason)).Inc()
 	if late := countLate(s, g.ID); g.BlockReason == disrupt.ReplacementsLate && late > 0 {
-		o.metrics.decisionsFailed.WithLabelValues("replace", reasonLabel(g.Reason), consolidation(g.Reason,
-			len(g.Claims))).Add(float64(late))
+		o.metrics.DecisionsFailed.WithLabelValues("replace", series.ReasonLabel(g.Reason),
+			series.Consolidation(g.Reason,
+				len(g.Claims))).Add(float64(late))
 	}
-	o.events.tellGivenUp(s, g, text, started)
+	o.events.TellGivenUp(s, g, text, started)
 }
 
 // countLate counts the replacements of a move that are not ready for pods.
@@ -109,11 +113,13 @@ func countLate(s *cluster.Snapshot, move string) int {
 // moveValues are the facts about a move for the log. What comes of one that is not for money's sake is only known when
 // it has been verified.
 func moveValues(s *cluster.Snapshot, m *disrupt.Move, known bool) []any {
-	nodes, pools := nodesAndPools(s, m.Claims)
-	out := []any{"move", m.ID, "command", decision(len(m.Bins) > 0 || !known), "reason", m.Reason, "nodepools", pools,
+	nodes, pools := search.NodesAndPools(s, m.Claims)
+	out := []any{"move", m.ID, "command", series.Decision(len(m.Bins) > 0 || !known), "reason", m.Reason,
+		"nodepools", pools,
 		"nodes", firstNames(nodes), "node-count", len(m.Claims), "pods", m.Evicted}
 	if known {
-		out = append(out, "replacements", len(m.Bins), "saving-per-month", rounded((m.Before-m.After)*hoursPerMonth))
+		out = append(out, "replacements", len(m.Bins), "saving-per-month",
+			search.Rounded((m.Before-m.After)*search.HoursPerMonth))
 	}
 	return out
 }

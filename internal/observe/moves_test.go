@@ -14,6 +14,8 @@ import (
 	"github.com/tenon-sh/tenon/cloudprovider"
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
+	"github.com/tenon-sh/tenon/internal/observe/state"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -91,9 +93,9 @@ func TestActsMoveTheirMetrics(t *testing.T) {
 	} {
 		o, _, registry, _ := newObserver(&now)
 		s := leavingWorld(now, c.change)
-		before := series(t, registry, "karpenter_")
+		before := gathered(t, registry, "karpenter_")
 		o.Done(s, c.out, 0)
-		if after := series(t, registry, "karpenter_"); strings.Contains(before, c.want) ||
+		if after := gathered(t, registry, "karpenter_"); strings.Contains(before, c.want) ||
 			!strings.Contains(after, c.want) {
 			t.Errorf("%s: no %s in\n%s", name, c.want, after)
 		}
@@ -105,14 +107,14 @@ func TestADrainThatNeededNoTimeIsCountedOnce(t *testing.T) {
 	o, _, registry, _ := newObserver(&now)
 	out := command.Outcome{Command: command.Terminate{Claim: "a"}}
 	o.Done(leavingWorld(now, nil), out, 0) // a pod is still there: its time was up
-	if got := series(t, registry, "karpenter_nodes_drained_total"); got != "" {
+	if got := gathered(t, registry, "karpenter_nodes_drained_total"); got != "" {
 		t.Errorf("with a pod left: %s", got)
 	}
 	o.Done(ended(), out, 0)
 	again := ended()
 	again.Claims[0].Conditions = []cluster.Condition{condition(cluster.InstanceTerminating, "", now)}
 	o.Done(again, out, 0)
-	if got := series(t, registry, "karpenter_nodes_drained_total"); got !=
+	if got := gathered(t, registry, "karpenter_nodes_drained_total"); got !=
 		"karpenter_nodes_drained_total{nodepool=default} 1\n" {
 		t.Errorf("drained: %s", got)
 	}
@@ -134,10 +136,10 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 	o, _, registry, _ := newObserver(&now)
 	expect := func(step string, want ...string) {
 		t.Helper()
-		got := series(t, registry, "karpenter_")
+		got := gathered(t, registry, "karpenter_")
 		for _, w := range want {
 			if !strings.Contains(got, w+"\n") {
-				t.Errorf("%s: no %s in\n%s", step, w, series(t, registry, "karpenter_pods_"))
+				t.Errorf("%s: no %s in\n%s", step, w, gathered(t, registry, "karpenter_pods_"))
 			}
 		}
 	}
@@ -161,7 +163,7 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 		Placement: schedule.Placement{Unplaced: []schedule.Unplaced{{Pod: fresh}}}}, 0)
 	expect("finds no place", "karpenter_pods_scheduling_decision_duration_seconds{} 1",
 		"karpenter_scheduler_unschedulable_pods_count{controller=provisioner} 1")
-	if got := series(t, registry, "karpenter_pods_provisioning_un"); got != "" {
+	if got := gathered(t, registry, "karpenter_pods_provisioning_un"); got != "" {
 		t.Errorf("counted as placed:\n%s", got)
 	}
 	o.Planned(s, &plan.Plan{Provisioned: true}, 0)
@@ -182,7 +184,7 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 	}
 	expect("is ready", "karpenter_pods_startup_duration_seconds{} 1",
 		"karpenter_pods_provisioning_startup_duration_seconds{} 1")
-	if got := series(t, registry, "karpenter_pods_un"); got != "" {
+	if got := gathered(t, registry, "karpenter_pods_un"); got != "" {
 		t.Errorf("still waits for something:\n%s", got)
 	}
 	// A pod that came, was bound and got ready between two looks counts; the one that was there before us never does.
@@ -195,7 +197,7 @@ func TestPodsAreTimedFromCreationToReady(t *testing.T) {
 func TestPlansInTheMakingAndStalePictures(t *testing.T) {
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	o, _, registry, _ := newObserver(&now)
-	if got := series(t, registry, "karpenter_cluster_state_"); got != "" {
+	if got := gathered(t, registry, "karpenter_cluster_state_"); got != "" {
 		t.Errorf("a replica that does not lead shows\n%s", got)
 	}
 	o.Planned(snapshot(), &plan.Plan{}, 0)
@@ -204,14 +206,14 @@ func TestPlansInTheMakingAndStalePictures(t *testing.T) {
 	for _, want := range []string{"karpenter_cluster_state_synced{} 0\n",
 		"karpenter_cluster_state_unsynced_time_seconds{} 60\n",
 		"karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 60\n"} {
-		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
 	}
 	o.Planned(snapshot(), &plan.Plan{}, 0)
 	for _, want := range []string{"karpenter_cluster_state_synced{} 1\n",
 		"karpenter_scheduler_unfinished_work_seconds{controller=provisioner,scheduling_id=} 0\n"} {
-		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
 	}
@@ -223,7 +225,7 @@ func TestPoolGauges(t *testing.T) {
 	s := town(now, 20, 0)
 	s.Nodes[0].Ready = false
 	o.Planned(s, &plan.Plan{}, 0)
-	got := series(t, registry, "karpenter_")
+	got := gathered(t, registry, "karpenter_")
 	for _, want := range []string{
 		"karpenter_nodepools_cost_total{nodepool=default} 10",
 		"karpenter_nodepools_allowed_disruptions{nodepool=default,reason=empty} 2",
@@ -245,11 +247,11 @@ func TestEffectiveZone(t *testing.T) {
 		"z1": {in("z1"), in("z1")}, "flexible": {in("z1"), in("z2")},
 		"none": {in("z1").With(cluster.ZoneLabel, require.Only("z2"))},
 	} {
-		if got := effectiveZone(&cluster.PodClass{Terms: terms}); got != want {
+		if got := state.EffectiveZone(&cluster.PodClass{Terms: terms}); got != want {
 			t.Errorf("%v: %s, want %s", terms, got, want)
 		}
 	}
-	if got := effectiveZone(&cluster.PodClass{Terms: []require.Set{in("z1"), nil}}); got != "flexible" {
+	if got := state.EffectiveZone(&cluster.PodClass{Terms: []require.Set{in("z1"), nil}}); got != "flexible" {
 		t.Errorf("a pod that may go anywhere: %s", got)
 	}
 }
@@ -281,7 +283,7 @@ func TestCallsToTheCloudAreCounted(t *testing.T) {
 		"NodeClassNotReadyError": &cloudprovider.NotReadyError{}, "unknown": errors.New("boom"),
 	} {
 		registry, ctx := prometheus.NewRegistry(), t.Context()
-		c := NewCloud(cloud{err: err}, registry, time.Now)
+		c := measure.NewCloud(cloud{err: err}, registry, time.Now)
 		claim, pool := &v1.NodeClaim{}, &v1.NodePool{}
 		claim.Labels, pool.Name = map[string]string{v1.NodePoolLabelKey: "default"}, "default"
 		_, e1 := c.Create(ctx, claim)
@@ -294,7 +296,7 @@ func TestCallsToTheCloudAreCounted(t *testing.T) {
 				t.Errorf("%v came back as %v", err, e)
 			}
 		}
-		got := series(t, registry, "karpenter_")
+		got := gathered(t, registry, "karpenter_")
 		for _, method := range []string{"Create", "Get", "List", "Delete", "GetInstanceTypes", "IsDrifted"} {
 			if !strings.Contains(got, "method="+method+",provider=test} 1\n") {
 				t.Errorf("%s was not timed:\n%s", method, got)

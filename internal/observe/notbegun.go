@@ -7,11 +7,11 @@ import (
 
 // noteNotBegun takes in which moves of the last search were not begun: their nodes stay, and each is told why.
 func (o *Observer) noteNotBegun(s *cluster.Snapshot, list []disrupt.GivenUp) {
-	ls := o.state.search.Load()
+	ls := o.state.Search.Load()
 	if ls == nil || len(list) == 0 {
 		return
 	}
-	with := ls.without(s, list)
-	o.state.search.Store(with)
-	o.logBlocked(with, with.notBegun)
+	with := ls.Without(s, list)
+	o.state.Search.Store(with)
+	o.logBlocked(with, with.NotBegun)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -32,7 +33,7 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	if len(r.lines) != 0 {
 		t.Errorf("events about what may pass at once: %q", r.lines)
 	}
-	now = now.Add(worthTelling)
+	now = now.Add(events.WorthTelling)
 	look(disrupt.BudgetBlocks)
 	for _, object := range []string{"Node/node-00000", "NodeClaim/node-00000", "Node/node-00001",
 		"NodeClaim/node-00001"} {
@@ -42,11 +43,11 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 			t.Errorf("events %q lack %q", r.lines, want)
 		}
 	}
-	if got := series(t, registry, "tenon_disruption_stays"); !strings.Contains(got,
+	if got := gathered(t, registry, "tenon_disruption_stays"); !strings.Contains(got,
 		"{nodepool=default,why=BudgetBlocks} 2\n") || !strings.Contains(got, "{nodepool=default,why=TooSoon} 1\n") {
 		t.Errorf("stays %s", got)
 	}
-	if got := series(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got,
+	if got := gathered(t, registry, "karpenter_voluntary_disruption_eligible_nodes"); !strings.Contains(got,
 		"{reason=underutilized} 2\n") {
 		t.Errorf("eligible %s", got)
 	}
@@ -74,7 +75,7 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	}
 	r.lines = nil
 	look(disrupt.OthersFirst)
-	now = now.Add(worthTelling)
+	now = now.Add(events.WorthTelling)
 	look(disrupt.OthersFirst)
 	want = "Unconsolidatable: There is a cheaper way to run its pods, " +
 		"which is looked at again once other nodes have gone"
@@ -83,7 +84,7 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	}
 	// A dry run tells what it would do, and not beside that why it does not.
 	r.lines = nil
-	now = now.Add(worthTelling)
+	now = now.Add(events.WorthTelling)
 	if look(disrupt.DryRun); slices.ContainsFunc(r.lines, func(line string) bool {
 		return strings.Contains(line, node(0))
 	}) {
@@ -92,7 +93,7 @@ func TestNodesOfAMoveThatIsNotBegunSayWhy(t *testing.T) {
 	// Once the move is begun, nobody stays.
 	o.Searched(s, &disrupt.Proposal{Moves: []disrupt.Move{m}}, time.Second)
 	o.Planned(s, &plan.Plan{ProposalUsed: true, Begun: []disrupt.Move{m}, Commands: fences(m)}, 0)
-	if got := series(t, registry, "tenon_disruption_stays"); got != "" {
+	if got := gathered(t, registry, "tenon_disruption_stays"); got != "" {
 		t.Errorf("stays %s", got)
 	}
 }

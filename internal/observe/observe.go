@@ -13,6 +13,10 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/events"
+	"github.com/tenon-sh/tenon/internal/observe/measure"
+	"github.com/tenon-sh/tenon/internal/observe/series"
+	"github.com/tenon-sh/tenon/internal/observe/state"
 	"github.com/tenon-sh/tenon/internal/plan"
 )
 
@@ -37,25 +41,27 @@ type Options struct {
 type Observer struct {
 	log     logr.Logger
 	now     func() time.Time
-	events  *events
-	metrics *metrics
-	state   *stateMetrics
-	starts  *podStarts
-	changes *conditionChanges // nil if conditions are not shown
+	events  *events.Teller
+	metrics *measure.Metrics
+	state   *state.Collector
+	starts  *state.PodStarts
+	changes *state.ConditionChanges // nil if conditions are not shown
 	others  otherPoolLog
 }
 
 // New returns an observer that writes to the log, to the recorder and to the registry.
-func New(log logr.Logger, recorder Recorder, registry Registerer, now func() time.Time, options Options) *Observer {
-	mk := maker{registry}
-	o := &Observer{log: log, now: now, events: newEvents(recorder, now), metrics: newMetrics(mk),
-		starts: newPodStarts(mk, now), others: newOtherPoolLog(log, options.Elsewhere)}
-	o.state = newStateMetrics(options, now, o.starts)
+func New(log logr.Logger, recorder events.Recorder, registry series.Registerer, now func() time.Time,
+	options Options) *Observer {
+	mk := series.Maker{Registry: registry}
+	o := &Observer{log: log, now: now, events: events.New(recorder, now), metrics: measure.New(mk),
+		starts: state.NewPodStarts(mk, now), others: newOtherPoolLog(log, options.Elsewhere)}
+	o.state = state.New(state.Shown{PerObject: options.ClusterState, NodeClasses: options.NodeClasses,
+		NodeLabels: options.NodeLabels}, now, o.starts)
 	registry.MustRegister(o.state)
-	addBuild(mk, options.Version, options.Commit)
+	measure.AddBuild(mk, options.Version, options.Commit)
 	if options.ClusterState {
-		o.changes = newConditionChanges(mk, o.state, now)
-		o.changes.claimChanged, o.changes.poolChanged = o.events.tellClaimCondition, o.events.tellPoolCondition
+		o.changes = state.NewConditionChanges(mk, o.state, now)
+		o.changes.ClaimChanged, o.changes.PoolChanged = o.events.TellClaimCondition, o.events.TellPoolCondition
 	}
 	return o
 }
@@ -63,45 +69,45 @@ func New(log logr.Logger, recorder Recorder, registry Registerer, now func() tim
 // Planning tells that a plan is about to be made. Planned ends it.
 func (o *Observer) Planning() {
 	now := o.now()
-	o.state.planning.Store(&now)
+	o.state.Planning.Store(&now)
 }
 
 // Planned tells about a plan that is about to be carried out.
 func (o *Observer) Planned(s *cluster.Snapshot, p *plan.Plan, took time.Duration) {
-	o.state.planning.Store(nil)
-	o.state.latest.Store(&timedSnapshot{Snapshot: s, at: o.now()})
-	o.metrics.planned(s, p, took)
-	o.metrics.breakdowns.leftOut(&s.Quarantine)
+	o.state.Planning.Store(nil)
+	o.state.Latest.Store(&state.TimedSnapshot{Snapshot: s, At: o.now()})
+	o.metrics.Planned(s, p, took)
+	o.metrics.Breakdowns.LeftOut(&s.Quarantine)
 	o.tellFaults(p.Placement.Faults)
 	o.others.observe(s.OtherPools)
-	notes := o.starts.observe(s, p)
+	notes := o.starts.Observe(s, p)
 	if o.changes != nil {
-		o.changes.observe(s)
+		o.changes.Observe(s)
 	}
-	o.events.plannedPods.update(s, p)
+	o.events.PlannedPods.Update(s, p)
 	if p.Provisioned {
-		unplaced := o.events.explainUnplaced(slices.Concat(p.Placement.Unplaced,
-			refusedByScheduler(s, p.Placement.Assigned)))
+		unplaced := o.events.ExplainUnplaced(slices.Concat(p.Placement.Unplaced,
+			events.RefusedByScheduler(s, p.Placement.Assigned)))
 		o.logPlacement(p, unplaced, took)
-		o.events.tellUnplaced(unplaced)
-		o.events.tellPlaced(p)
+		o.events.TellUnplaced(unplaced)
+		o.events.TellPlaced(p)
 	}
 	o.tellMoves(s, p)
 	o.noteNotBegun(s, p.NotBegun)
-	o.events.tellBlocked(s, o.state.search.Load())
+	o.events.TellBlocked(s, o.state.Search.Load())
 	for _, news := range [][]cluster.Note{notes, s.Notes, p.Notes} {
-		o.logNotes(o.events.tellNotes(news))
+		o.logNotes(o.events.TellNotes(news))
 	}
 }
 
 // Done tells what became of a command.
 func (o *Observer) Done(s *cluster.Snapshot, out command.Outcome, took time.Duration) {
-	o.metrics.countDone(s, out, o.now())
+	o.metrics.CountDone(s, out, o.now())
 	if out.Err != nil {
 		o.logFailed(out)
-		o.events.tellFailed(s, out)
+		o.events.TellFailed(s, out)
 		return
 	}
-	o.events.tellDone(s, out)
+	o.events.TellDone(s, out)
 	o.logDone(s, out, took)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -63,10 +64,10 @@ func TestUnplacedPodIsToldOnceInAWhile(t *testing.T) {
 	if len(*logs) != 1 || !strings.Contains((*logs)[0], "ns/p") {
 		t.Errorf("log %q, want one line that names the pod", *logs)
 	}
-	now = now.Add(repeatAfter)
+	now = now.Add(events.RepeatAfter)
 	o.Planned(snapshot(), p, time.Millisecond)
 	if len(r.lines) != 2 {
-		t.Errorf("after %s the news was not told again", repeatAfter)
+		t.Errorf("after %s the news was not told again", events.RepeatAfter)
 	}
 }
 
@@ -79,7 +80,7 @@ func TestLongNoteIsCut(t *testing.T) {
 		t.Fatalf("events %q", r.lines)
 	}
 	_, note, _ := strings.Cut(r.lines[0], "LaunchFailed: ")
-	if len(note) > longestNote || !strings.HasSuffix(note, "...") || strings.ContainsRune(note, '\uFFFD') {
+	if len(note) > events.LongestNote || !strings.HasSuffix(note, "...") || strings.ContainsRune(note, '\uFFFD') {
 		t.Errorf("a note of %d bytes, ending in %q", len(note), note[len(note)-8:])
 	}
 }

@@ -15,9 +15,9 @@ import (
 // PlannerFailed tells that something has failed that should never fail, and what was done about it. It is written to
 // the log with its stack, once in a while where it is always the same.
 func (o *Observer) PlannerFailed(failure plan.PlannerFailure) {
-	o.metrics.breakdowns.panics.WithLabelValues(failure.Step).Inc()
+	o.metrics.Breakdowns.Panics.WithLabelValues(failure.Step).Inc()
 	err := errors.New(failure.Panic)
-	if !o.events.recentLogs.learn("breakdown/"+failure.Step, o.events.recentLogs.hash(cmp.Or(failure.Frames,
+	if !o.events.RecentLogs.Learn("breakdown/"+failure.Step, o.events.RecentLogs.Hash(cmp.Or(failure.Frames,
 		failure.Panic)+describeHandling(failure))) {
 		o.log.V(1).Info("a step failed again and was contained", "step", failure.Step, "reason", failure.Panic)
 		return
@@ -67,9 +67,10 @@ func (o *Observer) SnapshotSaved(path string, err error) {
 // tellFaults tells the invariants that a placement has found violated.
 func (o *Observer) tellFaults(faults []schedule.Fault) {
 	for _, f := range faults {
-		o.metrics.breakdowns.faults.WithLabelValues(render.Invariant(f.Invariant)).Inc()
-		if o.events.recentLogs.learn("fault/"+f.Class, o.events.recentLogs.hash(render.Fault(f))) {
-			o.log.Error(errors.New(render.Fault(f)), "a placement was wrong and was mended; this is a mistake in Tenon, "+
+		o.metrics.Breakdowns.Faults.WithLabelValues(render.Invariant(f.Invariant)).Inc()
+		if o.events.RecentLogs.Learn("fault/"+f.Class, o.events.RecentLogs.Hash(render.Fault(f))) {
+			o.log.Error(errors.New(render.Fault(f)), "a placement was wrong and was mended; this is a mistake in "+
+				"Tenon, "+
 				"please report it")
 		}
 	}

@@ -24,7 +24,7 @@ func TestBreakdownIsTold(t *testing.T) {
 		LeftOut: cluster.Quarantine{Classes: map[string]cluster.Failure{"c1": {}}}}
 	o.PlannerFailed(failure)
 	o.PlannerFailed(failure)
-	if got := testutil.ToFloat64(o.metrics.breakdowns.panics.WithLabelValues("make")); got != 2 {
+	if got := testutil.ToFloat64(o.metrics.Breakdowns.Panics.WithLabelValues("make")); got != 2 {
 		t.Errorf("counted %v", got)
 	}
 	if len(*logs) != 1 {
@@ -61,7 +61,7 @@ func TestSameMistakeIsLoggedOnce(t *testing.T) {
 func TestEveryStepIsCountedFromZero(t *testing.T) {
 	now := time.Now()
 	o, _, _, _ := newObserver(&now)
-	if got, want := testutil.CollectAndCount(o.metrics.breakdowns.panics), len(plan.Steps()); got != want || want == 0 {
+	if got, want := testutil.CollectAndCount(o.metrics.Breakdowns.Panics), len(plan.Steps()); got != want || want == 0 {
 		t.Errorf("%d of %d steps are shown", got, want)
 	}
 }
@@ -115,10 +115,11 @@ func TestQuarantineIsShown(t *testing.T) {
 	if strings.Count(text, "boom") != 2 || strings.Count(text, "bang") != 1 {
 		t.Errorf("told %s", text)
 	}
-	if got := testutil.ToFloat64(o.metrics.breakdowns.left.WithLabelValues("class")); got != 2 {
+	if got := testutil.ToFloat64(o.metrics.Breakdowns.Left.WithLabelValues("class")); got != 2 {
 		t.Errorf("%v classes are shown", got)
 	}
-	if got := testutil.ToFloat64(o.metrics.breakdowns.faults.WithLabelValues("each pod is in at most one group")); got != 1 {
+	if got := testutil.ToFloat64(o.metrics.Breakdowns.Faults.WithLabelValues(
+		"each pod is in at most one group")); got != 1 {
 		t.Errorf("%v faults are counted", got)
 	}
 }
@@ -138,7 +139,7 @@ func TestOrphansStayShown(t *testing.T) {
 		{plan.Plan{OrphansChecked: true}, 0},
 	} {
 		o.Planned(s, &c.plan, 0)
-		if got := testutil.ToFloat64(o.metrics.heldOrphans); got != c.want {
+		if got := testutil.ToFloat64(o.metrics.HeldOrphans); got != c.want {
 			t.Errorf("%v orphans are shown as held, want %v", got, c.want)
 		}
 	}

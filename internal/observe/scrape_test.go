@@ -73,7 +73,7 @@ func townObserver(now *time.Time, options Options) (*Observer, *prometheus.Regis
 // count is the number of series.
 func count(t *testing.T, registry *prometheus.Registry, prefix string) int {
 	t.Helper()
-	return strings.Count(series(t, registry, prefix), "\n")
+	return strings.Count(gathered(t, registry, prefix), "\n")
 }
 
 func TestWhatIsGoneLeavesNoSeries(t *testing.T) {
@@ -93,8 +93,8 @@ func TestWhatIsGoneLeavesNoSeries(t *testing.T) {
 			t.Fatalf("round %d: %d series when all are gone, %d before they came", round, after, before)
 		}
 	}
-	if len(o.starts.waiting) != 0 || len(o.starts.last) != 0 {
-		t.Errorf("%d pods are remembered", len(o.starts.waiting))
+	if len(o.starts.Waiting) != 0 || len(o.starts.Last) != 0 {
+		t.Errorf("%d pods are remembered", len(o.starts.Waiting))
 	}
 }
 
@@ -105,11 +105,11 @@ func TestWithoutClusterStateThereAreOnlySums(t *testing.T) {
 	few := count(t, registry, "")
 	o.Planned(town(now, 100, 10), &plan.Plan{}, 0)
 	if many := count(t, registry, ""); many != few {
-		t.Errorf("%d series for one node, %d for a hundred:\n%s", few, many, series(t, registry, ""))
+		t.Errorf("%d series for one node, %d for a hundred:\n%s", few, many, gathered(t, registry, ""))
 	}
 	for _, want := range []string{"karpenter_nodepools_cost_total{nodepool=default} 50\n",
 		"karpenter_cluster_state_node_count{} 100\n"} {
-		if got := series(t, registry, "karpenter_"); !strings.Contains(got, want) {
+		if got := gathered(t, registry, "karpenter_"); !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
 	}

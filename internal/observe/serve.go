@@ -9,6 +9,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/observe/search"
+	"github.com/tenon-sh/tenon/internal/observe/series"
 )
 
 // DisruptionPath is where Disruption is to be served.
@@ -70,10 +72,10 @@ func (o *Observer) Disruption() http.Handler {
 		query := r.URL.Query()
 		pick := filter{node: query.Get("node"), pool: query.Get("nodepool"), why: query.Get("why")}
 		out := disruptionReport{UnderWay: []servedGoing{}, Found: []servedMove{}, Blocked: []servedBlocked{}}
-		if p := o.state.latest.Load(); p != nil {
+		if p := o.state.Latest.Load(); p != nil {
 			out.underWay(p.Snapshot, pick)
 		}
-		if s := o.state.search.Load(); s != nil {
+		if s := o.state.Search.Load(); s != nil {
 			out.searched(s, pick)
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -97,7 +99,7 @@ func (r *disruptionReport) underWay(s *cluster.Snapshot, pick filter) {
 		for _, c := range s.MoveClaims(move) {
 			g.NodeClaims = append(g.NodeClaims, c.Name)
 		}
-		g.Nodes, g.NodePools = nodesAndPools(s, g.NodeClaims)
+		g.Nodes, g.NodePools = search.NodesAndPools(s, g.NodeClaims)
 		if !pick.matches(g.Nodes, g.NodePools) {
 			continue
 		}
@@ -110,28 +112,30 @@ func (r *disruptionReport) underWay(s *cluster.Snapshot, pick filter) {
 	}
 }
 
-func (r *disruptionReport) searched(s *lastSearch, pick filter) {
-	r.SearchedAt, r.Took = &s.at, s.took.String()
-	for i := range s.moves {
-		m := &s.moves[i]
-		if !pick.matches(m.nodes, m.pools) {
+func (r *disruptionReport) searched(s *search.Result, pick filter) {
+	r.SearchedAt, r.Took = &s.At, s.Took.String()
+	for i := range s.Moves {
+		m := &s.Moves[i]
+		if !pick.matches(m.Nodes, m.Pools) {
 			continue
 		}
-		r.Found = append(r.Found, servedMove{Move: m.ID, Command: decision(len(m.Bins) > 0), Reason: string(m.Reason),
-			NodePools: m.pools, Nodes: m.nodes,
-			Replacements: len(m.Bins), SavingPerMonth: rounded((m.Before - m.After) * hoursPerMonth), Pods: m.Evicted,
-			DryRun: m.dryRun})
+		r.Found = append(r.Found, servedMove{Move: m.ID, Command: series.Decision(len(m.Bins) > 0),
+			Reason:    string(m.Reason),
+			NodePools: m.Pools, Nodes: m.Nodes,
+			Replacements: len(m.Bins), SavingPerMonth: search.Rounded((m.Before - m.After) * search.HoursPerMonth),
+			Pods:   m.Evicted,
+			DryRun: m.DryRun})
 	}
-	for i := range s.blocked {
-		st := &s.blocked[i]
-		if pick.node != "" && pick.node != st.Node || pick.pool != "" && pick.pool != st.pool || pick.why != "" &&
+	for i := range s.Blocked {
+		st := &s.Blocked[i]
+		if pick.node != "" && pick.node != st.Node || pick.pool != "" && pick.pool != st.Pool || pick.why != "" &&
 			pick.why != string(st.Reason) {
 			continue
 		}
-		one := servedBlocked{Node: st.Node, NodeClaim: st.Claim, NodePool: st.pool, Why: string(st.Reason),
-			Message: s.text(st), Pod: st.Pod, Budget: st.PDB,
-			Since: st.since, SavingPerMonth: rounded(st.Saving * hoursPerMonth),
-			NeededPerMonth: rounded(st.NeededSaving * hoursPerMonth)}
+		one := servedBlocked{Node: st.Node, NodeClaim: st.Claim, NodePool: st.Pool, Why: string(st.Reason),
+			Message: s.Text(st), Pod: st.Pod, Budget: st.PDB,
+			Since: st.Since, SavingPerMonth: search.Rounded(st.Saving * search.HoursPerMonth),
+			NeededPerMonth: search.Rounded(st.NeededSaving * search.HoursPerMonth)}
 		if !st.Until.IsZero() {
 			one.Until = &st.Until
 		}

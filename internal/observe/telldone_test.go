@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -97,10 +98,10 @@ func TestNotesBecomeEventsOnceInAWhile(t *testing.T) {
 	if len(*logs) != 1 || !strings.Contains((*logs)[0], `"Node"="a" "reason"="FailedDraining"`) {
 		t.Errorf("log %q, want one line about the warning", *logs)
 	}
-	now = now.Add(repeatAfter)
+	now = now.Add(events.RepeatAfter)
 	o.Planned(s, p, 0)
 	if len(r.lines) != 2*len(want) {
-		t.Errorf("%d events after %s, want all told again", len(r.lines), repeatAfter)
+		t.Errorf("%d events after %s, want all told again", len(r.lines), events.RepeatAfter)
 	}
 }
 
@@ -114,10 +115,10 @@ func TestManyNotesAreAllToldInTime(t *testing.T) {
 			Note("InvalidDoNotDisruptAnnotation", reason.Said("x")))
 	}
 	o.Planned(snapshot(), p, 0)
-	if len(r.lines) != failuresBurst {
-		t.Errorf("%d events at once, want %d", len(r.lines), failuresBurst)
+	if len(r.lines) != events.FailuresBurst {
+		t.Errorf("%d events at once, want %d", len(r.lines), events.FailuresBurst)
 	}
-	for range notes/failuresPerSecond + 1 {
+	for range notes/events.FailuresPerSecond + 1 {
 		now = now.Add(time.Second)
 		o.Planned(snapshot(), p, 0)
 	}
@@ -156,7 +157,7 @@ func TestConditionsAreFollowed(t *testing.T) {
 		"operator_status_condition_count{group=karpenter.sh,kind=NodeClaim,name=a,namespace=,reason=Draining,status=False,type=Drained} 1",
 		"operator_nodeclaim_termination_current_time_seconds{karpenter_sh_nodepool=,name=a,namespace=} 5",
 	} {
-		if got := series(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
+		if got := gathered(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
@@ -167,7 +168,7 @@ func TestConditionsAreFollowed(t *testing.T) {
 	gone := snapshot()
 	gone.Claims = nil
 	o.Planned(gone.Seal(), &plan.Plan{}, 0)
-	got := series(t, registry, "operator_nodeclaim_")
+	got := gathered(t, registry, "operator_nodeclaim_")
 	if !strings.Contains(got, "operator_nodeclaim_termination_duration_seconds{karpenter_sh_nodepool=} 1\n") ||
 		strings.Contains(got, "name=a") {
 		t.Errorf("when the claim is gone:\n%s", got)
@@ -196,7 +197,7 @@ func TestPoolsAndNodesAreFollowed(t *testing.T) {
 			"name=node-00000,namespace=,reason=,status=Unknown,type=Ready} 4",
 		"operator_node_termination_current_time_seconds{" + where + "name=node-00000,namespace=} 4",
 	} {
-		if got := series(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
+		if got := gathered(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
@@ -205,7 +206,7 @@ func TestPoolsAndNodesAreFollowed(t *testing.T) {
 	o.Planned(third.Seal(), &plan.Plan{}, 0)
 	for _, want := range []string{"operator_nodepool_termination_duration_seconds{} 1",
 		"operator_node_termination_duration_seconds{" + strings.TrimSuffix(where, ",") + "} 1"} {
-		if got := series(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
+		if got := gathered(t, registry, "operator_"); !strings.Contains(got, want+"\n") {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
@@ -295,7 +296,8 @@ func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 	o.Planned(world(), &plan.Plan{Provisioned: true, Commands: []command.Command{command.CreateClaim{Name: "a",
 		Pods: []*cluster.Pod{waits, found}}}}, 0)
 	elsewhere := &plan.Plan{Provisioned: true, Commands: []command.Command{
-		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity, Text: reason.Said("sold out")},
+		command.DeleteClaim{Claim: "a", UID: "uid-a", Reason: command.InsufficientCapacity,
+			Text: reason.Said("sold out")},
 		command.CreateClaim{Name: "b", Pods: []*cluster.Pod{waits}}}}
 	found.Node, found.Unschedulable = "n", false
 	s := world("a")
@@ -310,8 +312,8 @@ func TestPodsAreToldThatTheCloudHasNoMachineForThem(t *testing.T) {
 		t.Errorf("events %q, want %q", r.lines, want)
 	}
 	o.Planned(world("b"), &plan.Plan{}, 0)
-	if len(o.events.plannedPods.pods) != 1 {
-		t.Errorf("remembers %v, want the claim that is there", o.events.plannedPods.pods)
+	if len(o.events.PlannedPods.Pods) != 1 {
+		t.Errorf("remembers %v, want the claim that is there", o.events.PlannedPods.Pods)
 	}
 }
 

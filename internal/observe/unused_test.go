@@ -41,18 +41,18 @@ func TestNodesInVainAreToldAndCounted(t *testing.T) {
 			"1\ntenon_nodes_in_vain_price_per_hour{nodepool=default} 0.25\n",
 		"tenon_workloads_": "tenon_workloads_held{cause=Taint} 1\n",
 	} {
-		if got := series(t, registry, prefix); got != want {
+		if got := gathered(t, registry, prefix); got != want {
 			t.Errorf("%s: %q, want %q", prefix, got, want)
 		}
 	}
 	tries.WorkloadGone = true
 	o.Planned(s, p, time.Millisecond)
-	if got := series(t, registry, "tenon_workloads_"); got != "" {
+	if got := gathered(t, registry, "tenon_workloads_"); got != "" {
 		t.Errorf("a workload that is deleted still waits: %s", got)
 	}
 	s.WorkloadTries = nil
 	o.Planned(s, p, time.Millisecond)
-	if got := series(t, registry, "tenon_nodes_in_vain"); got != "" {
+	if got := gathered(t, registry, "tenon_nodes_in_vain"); got != "" {
 		t.Errorf("what is over is still counted: %s", got)
 	}
 }
@@ -66,12 +66,12 @@ func TestStaticNodesThatEndTooSoonAreCounted(t *testing.T) {
 		{Number: 2, Tries: 9}}
 	o.Planned(s, &plan.Plan{}, time.Millisecond)
 	want := "tenon_static_nodes_end_too_soon{nodepool=" + pool.Name + "} 2"
-	if got := series(t, registry, "tenon_static_"); !strings.Contains(got, want) {
+	if got := gathered(t, registry, "tenon_static_"); !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	pool.LostSlots = nil
 	o.Planned(s, &plan.Plan{}, time.Millisecond)
-	if got := series(t, registry, "tenon_static_"); got != "" {
+	if got := gathered(t, registry, "tenon_static_"); got != "" {
 		t.Errorf("what is over is still counted: %s", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestWhatTheSchedulerRefusesIsTold(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], "Pod/p1") || !strings.Contains(told[0], want) {
 		t.Errorf("told is %q, want one with %q", told, want)
 	}
-	if got := series(t, registry, "tenon_workloads_"); got != "tenon_workloads_held{cause=RefusedByScheduler} 1\n" {
+	if got := gathered(t, registry, "tenon_workloads_"); got != "tenon_workloads_held{cause=RefusedByScheduler} 1\n" {
 		t.Errorf("counted is %q", got)
 	}
 }

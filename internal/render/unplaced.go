@@ -17,8 +17,8 @@ import (
 // 1,024 bytes.
 const mostText = 900
 
-// Unplaced is why a pod has no place, in a sentence a person can act on. The pool that came closest to giving the pod a node comes first; pools that
-// can't be used at all are counted.
+// Unplaced is why a pod has no place, in a sentence a person can act on. The pool that came closest to giving the pod a
+// node comes first; pools that can't be used at all are counted.
 func Unplaced(u *schedule.Unplaced) string {
 	if u.Failed != nil {
 		return describeFailure(u.Failed)
@@ -144,7 +144,8 @@ func describePool(u *schedule.Unplaced, m *schedule.PoolMiss) string {
 	case m.Label != "" && m.Wanted.IsEmpty():
 		return at + fmt.Sprintf("what the pod asks of label %s contradicts itself: no value is left", m.Label)
 	case m.Label != "" && len(m.Has) > 0:
-		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, describeWanted(m.Wanted), listValues(m.Has))
+		return at + fmt.Sprintf("the pod asks for label %s %s; this pool has %s", m.Label, describeWanted(m.Wanted),
+			listValues(m.Has))
 	case m.Label != "" && m.Similar != "":
 		return at + fmt.Sprintf("the pod asks for label %s, which the pool neither sets nor allows; did you mean %s?",
 			m.Label, m.Similar)
