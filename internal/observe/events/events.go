@@ -39,8 +39,18 @@ type Recorder interface {
 	Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
-// Teller writes events, each piece of news once.
+// Teller tells what is decided and done as events.
 type Teller struct {
+	rationed
+	blockTeller blockTeller
+	// PlannedPods are the pods that each claim was planned for and that is not launched yet.
+	PlannedPods plannedPods
+	// nextTurn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
+	nextTurn int
+}
+
+// rationed writes events, each piece of news once, and of a kind no more than there is room for.
+type rationed struct {
 	recorder Recorder
 	now      func() time.Time
 	// Buckets ration the kinds of news of which there may be thousands at once.
@@ -50,16 +60,11 @@ type Teller struct {
 	// recentEvents is what events have said, recentLogs what the log has. longEvents is for what holds for hours, and
 	// longLogs for what the log says of it to those who look closer.
 	recentEvents, RecentLogs, LongEvents, LongLogs *News
-	blockTeller                                    blockTeller
-	// plannedPods are the pods that each claim was planned for and that is not launched yet.
-	PlannedPods plannedPods
-	// nextTurn is where the next round of unplaced pods begins; only the loop's own goroutine touches it.
-	nextTurn int
 }
 
 // New returns a teller that writes to the recorder.
 func New(recorder Recorder, now func() time.Time) *Teller {
-	e := &Teller{
+	e := &Teller{rationed: rationed{
 		recorder: recorder, now: now, recentEvents: NewNews(now), RecentLogs: NewNews(now),
 		limiters:   make(map[string]*eventLimiter),
 		LongEvents: newRecentNewsFor(now, toldAgain), LongLogs: newRecentNewsFor(now, toldAgain),
@@ -68,7 +73,7 @@ func New(recorder Recorder, now func() time.Time) *Teller {
 		failures:    newEventLimiter(FailuresPerSecond, FailuresBurst, now()),
 		notes:       newEventLimiter(FailuresPerSecond, FailuresBurst, now()),
 		transitions: newEventLimiter(transitionsPerSecond, transitionsBurst, now()),
-	}
+	}}
 	for _, reason := range LimitedReasons() {
 		e.limiters[reason] = newEventLimiter(DisruptionsPerSecond, DisruptionsBurst, now())
 	}
@@ -101,7 +106,7 @@ func (e *Teller) TellPlaced(p *plan.Plan) {
 }
 
 // tellNominated reports false once no more events may be written.
-func (e *Teller) tellNominated(pods []*cluster.Pod, to string) bool {
+func (e *rationed) tellNominated(pods []*cluster.Pod, to string) bool {
 	const reason = "Nominated"
 	note := "Pod should schedule on " + to
 	text := e.recentEvents.Hash(reason + note)
@@ -118,13 +123,13 @@ func (e *Teller) tellNominated(pods []*cluster.Pod, to string) bool {
 }
 
 // tell writes an event unless it was told lately.
-func (e *Teller) tell(ref *corev1.ObjectReference, kind, reason, action, note string) {
+func (e *rationed) tell(ref *corev1.ObjectReference, kind, reason, action, note string) {
 	if e.recentEvents.Learn(string(ref.UID), e.recentEvents.Hash(reason+note)) {
 		e.write(ref, kind, reason, action, note)
 	}
 }
 
-func (e *Teller) write(ref *corev1.ObjectReference, kind, reason, action, note string) {
+func (e *rationed) write(ref *corev1.ObjectReference, kind, reason, action, note string) {
 	e.recorder.Eventf(ref, nil, kind, reason, action, "%s", shortened(note))
 }
 

@@ -44,7 +44,7 @@ func (e *Teller) tellPool(s *cluster.Snapshot, c command.SetPool) {
 
 // tellCondition writes the event of a condition. Its generation is part of the news: the same mistake in a new edit of
 // the pool is told again.
-func (e *Teller) tellCondition(p *cluster.Pool, cond command.Condition, kind, otherwise string) {
+func (e *rationed) tellCondition(p *cluster.Pool, cond command.Condition, kind, otherwise string) {
 	note, reason := render.Text(cond.Text), cond.Reason
 	if note == "" {
 		note = otherwise
@@ -58,7 +58,7 @@ func (e *Teller) tellCondition(p *cluster.Pool, cond command.Condition, kind, ot
 }
 
 // tellBudgets tells that a pool's budgets let no node go for some reason. How many nodes the pool has is no news.
-func (e *Teller) tellBudgets(p *cluster.Pool, cond command.Condition) {
+func (e *rationed) tellBudgets(p *cluster.Pool, cond command.Condition) {
 	text := render.Text(cond.Text)
 	if cond.Status == cluster.False && e.LongEvents.Learn(p.UID, e.LongEvents.Hash(cond.Reason+withoutFigures(text))) {
 		e.write(poolRef(p.Name, p.UID), normal, disruptionBlocked, "Checking", "Disruption budgets hold nodes back: "+

@@ -89,6 +89,6 @@ func (e *Teller) tellBlockedNode(s *cluster.Snapshot, ls *search.Result, st *sea
 }
 
 // isExhausted reports whether neither kind of event has room left.
-func (e *Teller) isExhausted(now time.Time) bool {
+func (e *rationed) isExhausted(now time.Time) bool {
 	return !e.limiters[unconsolidatable].has(now) && !e.limiters[disruptionBlocked].has(now)
 }

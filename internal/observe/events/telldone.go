@@ -149,7 +149,7 @@ func because(reason command.Reason, message string) string {
 
 // TellNotes tells the notes that are news, as long as there is room for more events; it returns those that it told. Who
 // finds no room is news the next time, too.
-func (e *Teller) TellNotes(notes []cluster.Note) []cluster.Note {
+func (e *rationed) TellNotes(notes []cluster.Note) []cluster.Note {
 	var told []cluster.Note
 	for _, n := range notes {
 		if n.Reason == DryRun {
@@ -177,7 +177,7 @@ func (e *Teller) TellNotes(notes []cluster.Note) []cluster.Note {
 
 // tellDryRun tells what a dry run would do, once for as long as nothing but its figures changes; it reports whether it
 // did.
-func (e *Teller) tellDryRun(n cluster.Note) bool {
+func (e *rationed) tellDryRun(n cluster.Note) bool {
 	text := render.Text(n.Text)
 	summary := e.LongEvents.Hash(n.Reason + withoutFigures(text))
 	if e.LongEvents.Knows(n.UID, summary) || !e.limiters[DryRun].allow(e.now()) {
@@ -213,7 +213,7 @@ func noteRef(n cluster.Note) *corev1.ObjectReference {
 }
 
 // TellClaimCondition tells a claim that one of its conditions has changed.
-func (e *Teller) TellClaimCondition(c *cluster.Claim, from, to cluster.Condition) {
+func (e *rationed) TellClaimCondition(c *cluster.Claim, from, to cluster.Condition) {
 	if c.UID == "" || !e.transitions.allow(e.now()) {
 		return
 	}
@@ -222,7 +222,7 @@ func (e *Teller) TellClaimCondition(c *cluster.Claim, from, to cluster.Condition
 
 // TellPoolCondition is the same for a pool and the contract's conditions. What a condition says of a pool that is new
 // is no change, and that the pool is ready has been told when that was written.
-func (e *Teller) TellPoolCondition(p *cluster.Pool, from, to cluster.Condition) {
+func (e *rationed) TellPoolCondition(p *cluster.Pool, from, to cluster.Condition) {
 	if from.Since.IsZero() || strings.Contains(to.Type, "/") || to.Type == cluster.Ready && to.Status == cluster.True ||
 		!e.transitions.allow(e.now()) {
 		return
