@@ -188,4 +188,8 @@ const (
 	ClaimFailed   // failure, until
 	LeftOut       // classes of pods, claims
 	SearchLeftOut // classes of pods, claims
+
+	// Count is how many codes there are.
+
+	Count
 )

@@ -6,8 +6,8 @@ import "github.com/tenon-sh/tenon/internal/reason"
 const fixLimit = "; raise the limit or remove it to let the pool make nodes"
 
 // poolWords is about what a NodePool may buy.
-func poolWords() []string {
-	return []string{
+func poolWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.PoolDeleting:         "it is being deleted",
 		reason.PoolStatic:           "it is static (spec.replicas is set) and takes no part in provisioning",
 		reason.PoolInvalid:          "it is not valid: %s: %s",
@@ -39,5 +39,5 @@ func poolWords() []string {
 		reason.DaemonsFillAll:      "no instance type that the pool's requirements allow holds its daemonsets",
 		reason.LimitOnNodesReached: "spec.limits.nodes is %d",
 		reason.LimitsUsedUp:        "the pool's limits or reservations are used up",
-	}
+	}[code]
 }

@@ -75,12 +75,12 @@ func Says(is cluster.Condition, want command.Condition) bool {
 	return is.Status == want.Status && is.Reason == want.Reason && is.Message == Text(want.Text)
 }
 
-// format is the sentence of a code, with a place for each argument.
+// format is the sentence of a code, with a place for each argument. The tables are constant, so nothing is copied.
 func format(code reason.Code) string {
-	for _, table := range [][]string{generalWords(), poolWords(), conditionWords(), budgetWords(),
-		driftWords(), moveWords(), claimWords(), planWords()} {
-		if int(code) < len(table) && table[code] != "" {
-			return table[code]
+	for _, words := range []func(reason.Code) string{generalWords, poolWords, conditionWords, budgetWords, driftWords,
+		moveWords, claimWords, planWords} {
+		if text := words(code); text != "" {
+			return text
 		}
 	}
 	panic(fmt.Sprintf("render: no words for code %d", code))

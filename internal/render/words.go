@@ -3,20 +3,20 @@ package render
 import "github.com/tenon-sh/tenon/internal/reason"
 
 // generalWords is about texts that are made of others.
-func generalWords() []string {
-	return []string{
+func generalWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.Verbatim: "%s",
 		reason.Both:     "%s; %s",
 		reason.Then:     "%s, %s",
 		reason.About:    "%s: %s",
 		reason.And:      "%s and %s",
 		reason.AndMore:  "%s and %d more",
-	}
+	}[code]
 }
 
 // conditionWords is about what the conditions of a NodePool say.
-func conditionWords() []string {
-	return []string{
+func conditionWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.NothingLaunchedYet: "no node has been launched since the pool or its NodeClass last changed",
 		reason.LaunchesDidNotJoin: "at least half of the latest launches did not become nodes; see the events of " +
 			"the pool's NodeClaims and the logs of its machines",
@@ -31,12 +31,12 @@ func conditionWords() []string {
 		reason.MadeInVain: "pods cannot run on the nodes created for them, so new nodes are tried less and less " +
 			"often: %s",
 		reason.MoreWorkloads: "and %d more workloads",
-	}
+	}[code]
 }
 
 // budgetWords is about disruption budgets.
-func budgetWords() []string {
-	return []string{
+func budgetWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.BudgetsTogether: "of %d nodes at the same time: %s",
 		reason.NoBudgetHolds:   "all, no budget holds",
 		reason.BudgetForbids:   "none (%s)",
@@ -47,12 +47,12 @@ func budgetWords() []string {
 		reason.BudgetOfPercent: "budgets[%d], %d%%",
 		reason.BudgetOfNodes:   "budgets[%d], %d",
 		reason.AllowedNow:      "%s of %d nodes, and %d are out",
-	}
+	}[code]
 }
 
 // driftWords is about the replacement of drifted nodes, and about static NodePools.
-func driftWords() []string {
-	return []string{
+func driftWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.LaunchesDidNotJoinLately: "at least half of the pool's latest launches did not become nodes",
 		reason.ReplacementLate:          "NodeClaim %s, which replaces a drifted node, is not ready for pods after %s",
 		reason.ReplacementsDrift: "what was created in place of drifted nodes has drifted itself, and is being " +
@@ -77,12 +77,12 @@ func driftWords() []string {
 			"out who ends them (the events of its NodeClaims and Nodes, the account's log), or lower spec.replicas",
 		reason.NodesEndedSoonBy: "nodes of the pool end within %s, so new ones are created less and less often; the " +
 			"last one was ended by %s",
-	}
+	}[code]
 }
 
 // moveWords is about why a node goes, or would, and where its pods go.
-func moveWords() []string {
-	return []string{
+func moveWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.NodeEmpty:         "the node carries no workload",
 		reason.ReplacedNodesStay: "the nodes that it was to replace stay",
 		reason.NodeDrifted:       "it is no longer what its NodePool and NodeClass ask for (%s)",
@@ -118,12 +118,12 @@ func moveWords() []string {
 		reason.ManyUnhealthy: "%d of the %d nodes of %s are unhealthy, more than %d%%: the cause is not this node",
 		reason.RepairBudgets: "the disruption budgets of %s allow no more nodes to be replaced now",
 		reason.PoolNamed:     "NodePool %s", reason.StandaloneClaims: "all standalone NodeClaims",
-	}
+	}[code]
 }
 
 // claimWords is about how a NodeClaim comes to life and ends.
-func claimWords() []string {
-	return []string{
+func claimWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.NodeDeleted:           "node %s was deleted",
 		reason.TooOld:                "it is older than its expireAfter of %s",
 		reason.InstanceGone:          "the cloud no longer runs its instance %s",
@@ -160,12 +160,12 @@ func claimWords() []string {
 			"whether they still are",
 		reason.MoreBefore:       "more were held before, and nobody has confirmed them yet",
 		reason.AtMostWithinHour: "at most %d are ended within an hour without confirmation, and %d have been",
-	}
+	}[code]
 }
 
 // planWords is about evictions, DaemonSets and failures of the planner.
-func planWords() []string {
-	return []string{
+func planWords(code reason.Code) string {
+	return [reason.Count]string{
 		reason.PodNotEvicted: "Pod %s can't be evicted: %s",
 		reason.TwoBudgets: "more than one disruption budget selects it (%s and %s), which Kubernetes refuses to " +
 			"evict",
@@ -193,5 +193,5 @@ func planWords() []string {
 		reason.SearchLeftOut: "The search for cheaper nodes failed on %d classes of pods and %d NodeClaims, which " +
 			"is a mistake in Tenon. Their nodes are not replaced by cheaper ones; all other nodes can be, and pods " +
 			"get nodes as usual",
-	}
+	}[code]
 }
