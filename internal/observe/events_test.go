@@ -64,27 +64,6 @@ func TestEveryUnplacedPodIsToldInTime(t *testing.T) {
 	}
 }
 
-func TestMemoryIsBounded(t *testing.T) {
-	now := time.Now()
-	news := events.NewNews(func() time.Time { return now })
-	const each = 3000
-	for period := range 5 {
-		for i := range each {
-			if uid := fmt.Sprint(period, "/", i); !news.Learn(uid, 1) || news.Learn(uid, 1) || !news.Learn(uid, 2) ||
-				!news.Knows(uid, 1) {
-				t.Fatalf("%s: not learned exactly once", uid)
-			}
-		}
-		if size := len(news.Current) + len(news.Previous); size > 2*2*each {
-			t.Fatalf("%d pieces of news are kept after period %d", size, period)
-		}
-		now = now.Add(events.RepeatAfter)
-		if news.Knows(fmt.Sprint(period, "/", 0), 1) {
-			t.Fatal("still known when it may be told again")
-		}
-	}
-}
-
 func TestFailuresAreToldWhereOneLooks(t *testing.T) {
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "nodeclaims"}, "new",
 		errors.New("quota is used up"))

@@ -15,7 +15,6 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/observe/measure"
-	"github.com/tenon-sh/tenon/internal/observe/state"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -236,23 +235,6 @@ func TestPoolGauges(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s", want)
 		}
-	}
-}
-
-func TestEffectiveZone(t *testing.T) {
-	in := func(zones ...string) require.Set {
-		return require.Set{}.With(cluster.ZoneLabel, require.Only(zones...))
-	}
-	for want, terms := range map[string][]require.Set{
-		"z1": {in("z1"), in("z1")}, "flexible": {in("z1"), in("z2")},
-		"none": {in("z1").With(cluster.ZoneLabel, require.Only("z2"))},
-	} {
-		if got := state.EffectiveZone(&cluster.PodClass{Terms: terms}); got != want {
-			t.Errorf("%v: %s, want %s", terms, got, want)
-		}
-	}
-	if got := state.EffectiveZone(&cluster.PodClass{Terms: []require.Set{in("z1"), nil}}); got != "flexible" {
-		t.Errorf("a pod that may go anywhere: %s", got)
 	}
 }
 

@@ -93,9 +93,6 @@ func TestWhatIsGoneLeavesNoSeries(t *testing.T) {
 			t.Fatalf("round %d: %d series when all are gone, %d before they came", round, after, before)
 		}
 	}
-	if len(o.starts.Waiting) != 0 || len(o.starts.Last) != 0 {
-		t.Errorf("%d pods are remembered", len(o.starts.Waiting))
-	}
 }
 
 func TestWithoutClusterStateThereAreOnlySums(t *testing.T) {

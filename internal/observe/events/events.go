@@ -111,7 +111,7 @@ func (e *rationed) tellNominated(pods []*cluster.Pod, to string) bool {
 	note := "Pod should schedule on " + to
 	text := e.recentEvents.Hash(reason + note)
 	for _, pod := range pods {
-		if e.recentEvents.Knows(pod.UID, text) {
+		if e.recentEvents.knows(pod.UID, text) {
 			continue
 		}
 		if !e.nominations.allow(e.now()) {

@@ -19,7 +19,7 @@ type News struct {
 
 	mu                sync.Mutex
 	began             time.Time
-	Current, Previous map[newsKey]time.Time
+	current, previous map[newsKey]time.Time
 }
 
 // newsKey is a piece of news about an object. Both are kept as hashes: the texts are long and pods are many.
@@ -30,14 +30,14 @@ func NewNews(now func() time.Time) *News { return newRecentNewsFor(now, RepeatAf
 
 func newRecentNewsFor(now func() time.Time, lasts time.Duration) *News {
 	return &News{now: now, lifetime: lasts, seed: maphash.MakeSeed(), began: now(),
-		Current: make(map[newsKey]time.Time)}
+		current: make(map[newsKey]time.Time)}
 }
 
 // Hash makes a text comparable once, for all the objects that it is told of.
 func (n *News) Hash(text string) uint64 { return maphash.String(n.seed, text) }
 
-// Knows reports whether the text has been told of the object lately.
-func (n *News) Knows(uid string, text uint64) bool {
+// knows reports whether the text has been told of the object lately.
+func (n *News) knows(uid string, text uint64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.recent(newsKey{n.Hash(uid), text}, n.now())
@@ -52,16 +52,16 @@ func (n *News) Learn(uid string, text uint64) bool {
 		return false
 	}
 	if now.Sub(n.began) >= n.lifetime {
-		n.began, n.Previous, n.Current = now, n.Current, make(map[newsKey]time.Time)
+		n.began, n.previous, n.current = now, n.current, make(map[newsKey]time.Time)
 	}
-	n.Current[key] = now
+	n.current[key] = now
 	return true
 }
 
 func (n *News) recent(key newsKey, now time.Time) bool {
-	at, ok := n.Current[key]
+	at, ok := n.current[key]
 	if !ok {
-		at, ok = n.Previous[key]
+		at, ok = n.previous[key]
 	}
 	return ok && now.Sub(at) < n.lifetime
 }

@@ -73,7 +73,7 @@ func (e *Teller) tellBlockedNode(s *cluster.Snapshot, ls *search.Result, st *sea
 		reason = disruptionBlocked
 	}
 	summary := e.LongEvents.Hash(reason + string(st.Reason) + st.Pod + st.PDB)
-	if e.LongEvents.Knows(c.UID, summary) {
+	if e.LongEvents.knows(c.UID, summary) {
 		return true
 	}
 	if !e.limiters[reason].allow(e.now()) {

@@ -159,7 +159,7 @@ func (e *rationed) TellNotes(notes []cluster.Note) []cluster.Note {
 			continue
 		}
 		text := render.Text(n.Text)
-		if e.recentEvents.Knows(n.UID, e.recentEvents.Hash(n.Reason+text)) {
+		if e.recentEvents.knows(n.UID, e.recentEvents.Hash(n.Reason+text)) {
 			continue
 		}
 		if !e.notes.allow(e.now()) {
@@ -180,7 +180,7 @@ func (e *rationed) TellNotes(notes []cluster.Note) []cluster.Note {
 func (e *rationed) tellDryRun(n cluster.Note) bool {
 	text := render.Text(n.Text)
 	summary := e.LongEvents.Hash(n.Reason + withoutFigures(text))
-	if e.LongEvents.Knows(n.UID, summary) || !e.limiters[DryRun].allow(e.now()) {
+	if e.LongEvents.knows(n.UID, summary) || !e.limiters[DryRun].allow(e.now()) {
 		return false
 	}
 	e.LongEvents.Learn(n.UID, summary)

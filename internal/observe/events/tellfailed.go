@@ -73,7 +73,7 @@ func (e *Teller) tellNotEvicted(s *cluster.Snapshot, c command.Evict, err error)
 		return
 	}
 	note := "Pod " + c.Namespace + "/" + c.Name + " could not be evicted: " + Answer(err)
-	if e.recentEvents.Knows(string(n.UID), e.recentEvents.Hash("FailedDraining"+note)) || !e.failures.allow(e.now()) {
+	if e.recentEvents.knows(string(n.UID), e.recentEvents.Hash("FailedDraining"+note)) || !e.failures.allow(e.now()) {
 		return
 	}
 	e.tell(nodeRef(n), warning, "FailedDraining", "Draining", note)
@@ -94,7 +94,7 @@ func (e *Teller) tellNotCreated(s *cluster.Snapshot, c command.CreateClaim, err 
 	}
 	text := e.recentEvents.Hash(failedScheduling + "claim" + cause)
 	for _, pod := range c.Pods[:min(toldPods, len(c.Pods))] {
-		if e.recentEvents.Knows(pod.UID, text) {
+		if e.recentEvents.knows(pod.UID, text) {
 			continue
 		}
 		if !e.failures.allow(e.now()) {

@@ -65,7 +65,7 @@ func (e *Teller) TellGivenUp(s *cluster.Snapshot, g *disrupt.GivenUp, why string
 // tellBoth tells a claim and its node, as long as there is room for events of the kind.
 func (e *rationed) tellBoth(s *cluster.Snapshot, claim, reason, text string) {
 	c := s.Claim(claim)
-	if c == nil || e.recentEvents.Knows(c.UID, e.recentEvents.Hash(reason+text)) || !e.limiters[reason].allow(e.now()) {
+	if c == nil || e.recentEvents.knows(c.UID, e.recentEvents.Hash(reason+text)) || !e.limiters[reason].allow(e.now()) {
 		return
 	}
 	e.tell(claimRef(c.Name, c.UID), normal, reason, "Disrupting", text)

@@ -96,7 +96,7 @@ func (e *Teller) TellUnplaced(list []UnplacedPod) {
 	for i := range list {
 		at := (start + i) % len(list)
 		m := &list[at]
-		if e.recentEvents.Knows(m.pod.UID, m.reason.event) {
+		if e.recentEvents.knows(m.pod.UID, m.reason.event) {
 			continue
 		}
 		if !e.failures.allow(e.now()) {

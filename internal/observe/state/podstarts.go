@@ -23,8 +23,8 @@ type PodStarts struct {
 
 	mu      sync.Mutex
 	began   time.Time // when pods were first looked at; zero before
-	Last    []*cluster.Pod
-	Waiting map[string]*startingPod // by UID
+	last    []*cluster.Pod
+	waiting map[string]*startingPod // by UID
 }
 
 // startingPod is a pod that is not ready yet.
@@ -36,7 +36,7 @@ type startingPod struct {
 
 // NewPodStarts registers what is measured of pods that start.
 func NewPodStarts(mk series.Maker, now func() time.Time) *PodStarts {
-	return &PodStarts{now: now, Waiting: make(map[string]*startingPod),
+	return &PodStarts{now: now, waiting: make(map[string]*startingPod),
 		startup: mk.Summary("karpenter_pods_startup_duration_seconds", "Time from the creation of a pod until it was "+
 			"ready.").WithLabelValues(),
 		bound: mk.Histogram("karpenter_pods_bound_duration_seconds", "Time from the creation of a pod until it was "+
@@ -60,7 +60,7 @@ func (t *PodStarts) Observe(s *cluster.Snapshot, p *plan.Plan) (notes []cluster.
 	if first {
 		t.began = now
 	}
-	changedPairs(t.Last, s.Pods, func(p *cluster.Pod) string { return p.UID }, func(old, pod *cluster.Pod) {
+	changedPairs(t.last, s.Pods, func(p *cluster.Pod) string { return p.UID }, func(old, pod *cluster.Pod) {
 		switch {
 		case pod == nil:
 			t.forget(old.UID)
@@ -73,7 +73,7 @@ func (t *PodStarts) Observe(s *cluster.Snapshot, p *plan.Plan) (notes []cluster.
 			}
 		}
 	})
-	t.Last = s.Pods
+	t.last = s.Pods
 	if p.Provisioned {
 		t.planned(s, p, now)
 	}
@@ -100,10 +100,10 @@ func protectionNotes(old, pod *cluster.Pod) []cluster.Note {
 
 // observePod takes in a pod that is new or has changed. fresh says that it was created under our eyes.
 func (t *PodStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time) {
-	w := t.Waiting[pod.UID]
+	w := t.waiting[pod.UID]
 	if w == nil && (fresh || pod.Node == "") && !pod.Finished {
 		w = &startingPod{}
-		t.Waiting[pod.UID] = w
+		t.waiting[pod.UID] = w
 	}
 	if w == nil {
 		return
@@ -130,7 +130,7 @@ func (t *PodStarts) observePod(old, pod *cluster.Pod, fresh bool, now time.Time)
 func (t *PodStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time) {
 	var unplaced map[string]bool
 	for _, pod := range s.Pending() {
-		w := t.Waiting[pod.UID]
+		w := t.waiting[pod.UID]
 		if w == nil || !w.placed.IsZero() || !p.Now.IsZero() && pod.PendingSince().After(p.Now) {
 			continue // it came after the snapshot that the plan was made from
 		}
@@ -152,17 +152,17 @@ func (t *PodStarts) planned(s *cluster.Snapshot, p *plan.Plan, now time.Time) {
 
 // forget drops a pod. A map keeps the room of all that it ever held, so that it is given up with the last one.
 func (t *PodStarts) forget(uid string) {
-	delete(t.Waiting, uid)
-	if len(t.Waiting) == 0 {
-		t.Waiting = make(map[string]*startingPod)
+	delete(t.waiting, uid)
+	if len(t.waiting) == 0 {
+		t.waiting = make(map[string]*startingPod)
 	}
 }
 
 // each shows the pods that are waiting.
 func (t *PodStarts) each(show func(startingPod)) {
 	t.mu.Lock()
-	list := make([]startingPod, 0, len(t.Waiting))
-	for _, w := range t.Waiting {
+	list := make([]startingPod, 0, len(t.waiting))
+	for _, w := range t.waiting {
 		list = append(list, *w)
 	}
 	t.mu.Unlock() // whoever reads a scrape may be slow

@@ -83,7 +83,7 @@ func (c *scrape) byZone() map[string]int {
 	for _, p := range c.Pending() {
 		zone, ok := known[p.Class]
 		if !ok {
-			zone = EffectiveZone(p.Class)
+			zone = effectiveZone(p.Class)
 			known[p.Class] = zone
 		}
 		out[zone]++
@@ -91,9 +91,9 @@ func (c *scrape) byZone() map[string]int {
 	return out
 }
 
-// EffectiveZone is the one zone that a class may go to, by its selectors and its volumes; "flexible" if there are
+// effectiveZone is the one zone that a class may go to, by its selectors and its volumes; "flexible" if there are
 // several and "none" if they leave nothing.
-func EffectiveZone(class *cluster.PodClass) string {
+func effectiveZone(class *cluster.PodClass) string {
 	var zones []string
 	for _, term := range class.Terms {
 		values, asked := term.Get(cluster.ZoneLabel)
