@@ -16,13 +16,12 @@ const mostWords = 2
 
 // Floors 0 to 2 decide, and say why as data: the words are in internal/render. Three kinds of text are left where they
 // are, because nobody reads them in an event, a condition or a line of the log as the reason of a decision: what a
-// panic says of a broken invariant, which is for whoever mends it; an error, which Go has words in and whoever parses an
-// annotation returns; and an import's path or a field's tag.
+// panic says of a broken invariant, which is for whoever mends it; an error, which Go has words in and whoever parses
+// an annotation returns; and an import's path or a field's tag.
 func TestRule6DecisionsHaveNoWords(t *testing.T) {
-	floor := floors()
 	for _, p := range packages(t) {
 		name := rel(p.ImportPath)
-		if f, ok := floor[name]; !ok || f > 2 || name == "internal/render" {
+		if _, f, ok := familyOf(name); !ok || f > 2 || name == "internal/render" {
 			continue
 		}
 		eachFile(t, p.Dir, func(path string, file *ast.File) {
@@ -126,9 +125,9 @@ func TestRule6ReasonsFitTheirWords(t *testing.T) {
 			eachFile(t, p.Dir, func(_ string, file *ast.File) { countPlaces(file, places) })
 		}
 	}
-	floor, given := floors(), make(map[string]bool)
+	given := make(map[string]bool)
 	for _, p := range packages(t) {
-		if _, known := floor[rel(p.ImportPath)]; !known {
+		if _, _, known := familyOf(rel(p.ImportPath)); !known {
 			continue
 		}
 		eachFile(t, p.Dir, func(path string, file *ast.File) {

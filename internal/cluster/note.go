@@ -2,8 +2,8 @@ package cluster
 
 import "github.com/tenon-sh/tenon/internal/reason"
 
-// Note is something about an object that people should be told. It is data like every other "no"; whoever writes it does
-// not decide whether it was told before.
+// Note is something about an object that people should be told. It is data like every other "no"; whoever writes it
+// does not decide whether it was told before.
 type Note struct {
 	// Kind is that of any object that is watched, such as Pod, NodePool or LimitRange.
 	Kind, Namespace, Name, UID string

@@ -257,7 +257,8 @@ func TestBudgetsInALine(t *testing.T) {
 	f := disrupttest.NewFleet()
 	f.Pool.Budgets[0].Nodes = 50
 	f.Host("n3").Ready = false
-	if got, want := render.Text(disrupt.AllowedNow(f.S.Seal(), f.Pool, command.Drifted)), "up to 2 (budgets[0], 50%) of 3 "+
+	if got, want := render.Text(disrupt.AllowedNow(f.S.Seal(), f.Pool, command.Drifted)), "up to 2 (budgets[0], 50%) "+
+		"of 3 "+
 		"nodes, and "+
 		"1 are out"; got != want {
 		t.Errorf("%q, want %q", got, want)

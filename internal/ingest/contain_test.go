@@ -46,7 +46,8 @@ func TestUnreadablePodHarmsNobody(t *testing.T) {
 		t.Fatalf("%d pods wait, told %+v", len(s.Pending()), broken)
 	}
 	for _, u := range schedule.Place(s.SchedulerView(), schedule.Settings{}).Unplaced {
-		if says := strings.Contains(render.Unplaced(&u), "taking in pod default/bad failed, which is a mistake in Tenon: what "+
+		if says := strings.Contains(render.Unplaced(&u), "taking in pod default/bad failed, which is a mistake in "+
+			"Tenon: what "+
 			"is that?"); says != (u.Pod.Name == "bad") {
 			t.Errorf("%s is told %s", u.Pod.Name, render.Unplaced(&u))
 		}

@@ -46,7 +46,8 @@ func TestEvictionCost(t *testing.T) {
 		if got := s.Pods[0].EvictionCost; got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
-		if told := len(s.Notes) == 1 && strings.Contains(render.Text(s.Notes[0].Text), c.told); told != (c.told != "") ||
+		if told := len(s.Notes) == 1 && strings.Contains(render.Text(s.Notes[0].Text),
+			c.told); told != (c.told != "") ||
 			len(s.Notes) > 1 {
 			t.Errorf("%s: notes %v", c.what, s.Notes)
 		}

@@ -99,7 +99,8 @@ func TestInterruptionIsRead(t *testing.T) {
 	b.SetClaim(spotClaim("2", "Preempted tomorrow"))
 	s := b.Snapshot()
 	if s.Claim("a").IsInterrupted() || len(s.Notes) != 1 || s.Notes[0].Reason != "InvalidInterruption" ||
-		!s.Notes[0].Warning || render.Text(s.Notes[0].Text) != `annotation tenon.sh/interruption is ignored: reading an `+
+		!s.Notes[0].Warning || render.Text(
+		s.Notes[0].Text) != `annotation tenon.sh/interruption is ignored: reading an `+
 		`interruption: "tomorrow" is neither a time such as 2026-01-31T12:00:00Z nor the word force` {
 		t.Errorf("%+v, notes %v", s.Claim("a").Interruption, s.Notes)
 	}

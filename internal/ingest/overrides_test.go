@@ -92,8 +92,9 @@ func TestUnknownAnnotationOfOursIsTold(t *testing.T) {
 	p.Annotations = map[string]string{"tenon.sh/dryrun": "true", "tenon.sh/launch-timeout": "1m"}
 	b.SetPool(p)
 	notes := b.Snapshot().Notes
-	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" || render.Text(notes[0].Text) != "this version does not know "+
-		"tenon.sh/dryrun, and does nothing about it; correct the name, or remove it" {
+	if len(notes) != 1 || notes[0].Reason != "UnknownAnnotation" ||
+		render.Text(notes[0].Text) != "this version does not know "+
+			"tenon.sh/dryrun, and does nothing about it; correct the name, or remove it" {
 		t.Errorf("notes %v", notes)
 	}
 	if problems := b.Snapshot().Pool("default").Problems; len(problems) > 0 {

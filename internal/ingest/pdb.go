@@ -42,8 +42,8 @@ func (b *Book) pdbSelector(pdb *policyv1.PodDisruptionBudget) cluster.Selector {
 		decode.TooLongPart(&pdb.ObjectMeta)); why != "" {
 		b.notes[kind+string(pdb.UID)] = cluster.Note{
 			Kind: kind, Namespace: pdb.Namespace, Name: pdb.Name, UID: string(pdb.UID), Reason: tooLong, Warning: true,
-			Text: reason.Said(why + "; the budget is taken to count every pod of its namespace; select pods by a label " +
-				"that they share"),
+			Text: reason.Said(why + "; the budget is taken to count every pod of its namespace; select pods by a " +
+				"label that they share"),
 		}
 		return cluster.Selector{}
 	}

@@ -99,7 +99,8 @@ func TestWhatIsHeldStaysHeld(t *testing.T) {
 		s.Pools[0].Status.Conditions = []cluster.Condition{{Type: cluster.OrphansHeld, Status: cluster.True,
 			Reason: x.reason}}
 		step, status := Orphans(s.Seal())
-		if status.Held != x.held || len(step.Commands) != 1-x.held || (x.held > 0) != (render.Text(status.Text()) != "") {
+		if status.Held != x.held || len(step.Commands) != 1-x.held ||
+			(x.held > 0) != (render.Text(status.Text()) != "") {
 			t.Errorf("%s: %d commands, %+v, %q", x.reason, len(step.Commands), status, render.Text(status.Text()))
 		}
 		s.EndOrphans = noon

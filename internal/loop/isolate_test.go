@@ -129,7 +129,8 @@ func (st *loopWorld) refusals() []string {
 	var out []string
 	for i := range st.told.last.Placement.Unplaced {
 		if u := &st.told.last.Placement.Unplaced[i]; u.Failed != nil {
-			if !strings.Contains(render.Unplaced(u), "mistake in Tenon: "+u.Failed.Message) || !u.Failed.Until.After(st.now) {
+			if !strings.Contains(render.Unplaced(u), "mistake in Tenon: "+u.Failed.Message) ||
+				!u.Failed.Until.After(st.now) {
 				st.t.Errorf("%s is told %s", u.Pod.Name, render.Unplaced(u))
 			}
 			out = append(out, u.Pod.Name)

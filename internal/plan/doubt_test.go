@@ -16,7 +16,8 @@ func TestDoubtsAreTold(t *testing.T) {
 		NodeClass: cluster.NodeClassState{Ready: true},
 		Warnings:  []cluster.Problem{{Field: "spec.x", Text: "zoen is a label of your own"}}}
 	const doubt = "spec.x: zoen is a label of your own"
-	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Status != cluster.True || c.Message != doubt {
+	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Status != cluster.True ||
+		c.Message != doubt {
 		t.Errorf("%+v", c)
 	}
 	p.Template.Requirements = require.Set{}.With("zone", require.Only("b"))
@@ -25,7 +26,8 @@ func TestDoubtsAreTold(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	p.Warnings = nil
-	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Message != "no instance type has zone In [b]" {
+	if c := render.Condition(canLaunchCondition(&cluster.Snapshot{}, p, true)); c.Message != "no instance type has "+
+		"zone In [b]" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -31,7 +31,8 @@ func (p *Plan) tellFailures(s *cluster.Snapshot) {
 	}
 	for _, c := range s.Claims {
 		if f, out := q.Claims[c.Name]; out {
-			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, reason.Of(reason.ClaimFailed, f.Message, f.Until))))
+			p.Notes = append(p.Notes, asWarning(c.Note(PlannerFailed, reason.Of(reason.ClaimFailed, f.Message,
+				f.Until))))
 		}
 	}
 }

@@ -72,7 +72,8 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *d
 			status.Nodes++
 		}
 	}
-	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed", cluster.ProblemsText(p.Problems))
+	valid := condition(cluster.ValidationSucceeded, len(p.Problems) == 0, "ValidationFailed",
+		cluster.ProblemsText(p.Problems))
 	class := condition(cluster.NodeClassReady, p.NodeClass.Ready, p.NodeClass.Reason, reason.Said(p.NodeClass.Message))
 	if p.NodeClass.Pending {
 		class.Status = cluster.Unknown

@@ -229,7 +229,8 @@ func (w *world) printPlacement(out *strings.Builder, p *schedule.Placement) {
 	}
 	for i := range p.Unplaced {
 		u := &p.Unplaced[i]
-		count(fmt.Sprintf("no place for %s×%%d: %s\n", u.Pod.Class.Key, strings.ReplaceAll(render.Unplaced(u), "%", "%%")))
+		count(fmt.Sprintf("no place for %s×%%d: %s\n", u.Pod.Class.Key, strings.ReplaceAll(render.Unplaced(u),
+			"%", "%%")))
 	}
 	for _, line := range order {
 		fmt.Fprintf(out, line, lines[line])

@@ -285,7 +285,8 @@ func (w *world) describe(p *plan.Plan) string {
 		fmt.Fprintf(out, "assign %s to %s\n", a.Pod.Name, a.Host)
 	}
 	for i := range p.Placement.Unplaced {
-		fmt.Fprintf(out, "no place for %s: %s\n", p.Placement.Unplaced[i].Pod.Name, render.Unplaced(&p.Placement.Unplaced[i]))
+		fmt.Fprintf(out, "no place for %s: %s\n", p.Placement.Unplaced[i].Pod.Name,
+			render.Unplaced(&p.Placement.Unplaced[i]))
 	}
 	return out.String()
 }

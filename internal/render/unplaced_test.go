@@ -26,23 +26,27 @@ func TestSentences(t *testing.T) {
 		want     string
 	}{
 		"the planner may fail on it": {
-			schedule.Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1, 12, 0, 0, 0,
+			schedule.Unplaced{Failed: &cluster.Failure{Message: "boom", Group: 2, Until: time.Date(2030, 1, 1,
+				12, 0, 0, 0,
 				time.UTC)}},
 			"Tenon's planner failed on some pods, which is a mistake in Tenon: boom. " +
 				"It is not known yet whether pods like this one cause it. " +
 				"Until that is known, and at most until 2030-01-01T12:00:00Z, they get no node",
 		},
 		"no pools": {schedule.Unplaced{}, "no NodePool is there to make a node for the pod; create one"},
-		"no pools of ours": {schedule.Unplaced{OtherPools: 2}, "no NodePool of this controller is there to make a node for " +
+		"no pools of ours": {schedule.Unplaced{OtherPools: 2}, "no NodePool of this controller is there to make a " +
+			"node for " +
 			"the pod; " +
 			"create one, unless a node comes from 2 NodePools that belong to other controllers"},
 		"another's pool beside ours": {schedule.Unplaced{OtherPools: 1,
 			Pools: []schedule.PoolMiss{{Pool: "a", NotUsable: reason.Of(reason.PoolDeleting)}}},
 			`NodePool "a": it is being deleted; 1 more NodePool belongs to another controller`},
-		"one pool that can't be used": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", NotUsable: reason.Of(reason.PoolDeleting)}}},
+		"one pool that can't be used": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a",
+			NotUsable: reason.Of(reason.PoolDeleting)}}},
 			`NodePool "a": it is being deleted`},
 		"none can be used": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a",
-			NotUsable: reason.Of(reason.ClassNotReady, "no subnets")}, {Pool: "b", NotUsable: reason.Said("it is static")}}},
+			NotUsable: reason.Of(reason.ClassNotReady, "no subnets")},
+			{Pool: "b", NotUsable: reason.Said("it is static")}}},
 			`none of the 2 NodePools can be used now, as their conditions say; ` +
 				`NodePool "a": its NodeClass is not ready: no subnets`},
 		"the nearest first, the broken as a count": {schedule.Unplaced{Pools: []schedule.PoolMiss{
@@ -63,7 +67,8 @@ func TestSentences(t *testing.T) {
 		"all of many": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
 			Key: "karpenter.sh/capacity-type"}}},
 			`NodePool "a": none of the 132 instance types matches the pod's karpenter.sh/capacity-type`},
-		"a rule for all": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByTopology: 132, Rule: spread}}},
+		"a rule for all": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByTopology: 132,
+			Rule: spread}}},
 			`NodePool "a": each of the 132 instance types would break the pod's spread over ` +
 				`topology.kubernetes.io/zone (maxSkew 1)`},
 		"sold out, and why": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 3, ByOffering: 3,
@@ -73,24 +78,28 @@ func TestSentences(t *testing.T) {
 			`NodePool "a": minValues of zone can't be met by 132 instance types`},
 		"a contradiction": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Label: "team"}}},
 			`NodePool "a": what the pod asks of label team contradicts itself: no value is left`},
-		"a volume elsewhere": {schedule.Unplaced{Pod: inZone, Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByRequirement: 132,
-			Key: cluster.ZoneLabel, ByVolume: true, Has: zones}}},
+		"a volume elsewhere": {schedule.Unplaced{Pod: inZone, Pools: []schedule.PoolMiss{{Pool: "a", Types: 132,
+			ByRequirement: 132,
+			Key:           cluster.ZoneLabel, ByVolume: true, Has: zones}}},
 			`NodePool "a": volume pv1 is in eu-west-1a; this pool has us-west-2a–d`},
 		"a volume elsewhere, by the pool's own requirement": {schedule.Unplaced{Pod: inZone,
-			Pools: []schedule.PoolMiss{{Pool: "a", Label: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"), ByVolume: true,
-				Has: zones[:2]}}},
+			Pools: []schedule.PoolMiss{{Pool: "a", Label: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"),
+				ByVolume: true,
+				Has:      zones[:2]}}},
 			`NodePool "a": volume pv1 is in eu-west-1a; this pool has us-west-2a, us-west-2c`},
 		"the pod itself asks for the zone": {schedule.Unplaced{Pod: inZone,
 			Pools: []schedule.PoolMiss{{Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel}}},
 			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone`},
 		"a zone that the pool has not": {
 			schedule.Unplaced{Pools: []schedule.PoolMiss{{
-				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"), Has: zones,
+				Pool: "a", Types: 2, ByRequirement: 2, Key: cluster.ZoneLabel, Wanted: require.Only("eu-west-1a"),
+				Has: zones,
 			}}},
 			`NodePool "a": none of the 2 instance types matches the pod's topology.kubernetes.io/zone In ` +
 				`[eu-west-1a] (this pool has us-west-2a–d)`},
 		"a value that the pool has not": {
-			schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Label: "team", Wanted: require.Only("red"), Has: []string{"green", "blue"}}}},
+			schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Label: "team", Wanted: require.Only("red"),
+				Has: []string{"green", "blue"}}}},
 			`NodePool "a": the pod asks for label team In [red]; this pool has blue, green`},
 		"a mistyped key": {
 			schedule.Unplaced{Pools: []schedule.PoolMiss{{
@@ -109,7 +118,8 @@ func TestSentences(t *testing.T) {
 func TestSentenceFitsIntoAnEvent(t *testing.T) {
 	var u schedule.Unplaced
 	for i := range 60 {
-		u.Pools = append(u.Pools, schedule.PoolMiss{Pool: fmt.Sprintf("pool-%02d", i), Label: "team", Wanted: require.Only("red")},
+		u.Pools = append(u.Pools, schedule.PoolMiss{Pool: fmt.Sprintf("pool-%02d", i), Label: "team",
+			Wanted: require.Only("red")},
 			schedule.PoolMiss{Pool: fmt.Sprint("broken-", i), NotUsable: reason.Of(reason.PoolDeleting)})
 	}
 	u.Pools = append(u.Pools, schedule.PoolMiss{Pool: "z", Types: 2, ByOffering: 2})

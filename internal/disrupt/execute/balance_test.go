@@ -38,14 +38,16 @@ func halfway() (*executor, *linkedMoves, *cluster.Claim) {
 func TestHalfAMoveIsWeighedWithTheOtherHalf(t *testing.T) {
 	x, l, _ := halfway()
 	m := l.moves[0]
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
-		"$0.200") {
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 ||
+		!strings.Contains(render.Text(x.departures[0].text),
+			"$0.200") {
 		t.Fatalf("both nodes: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
 	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
 	m.Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "p"}, Host: l.replacements[0].Name}}
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 2 || !strings.Contains(render.Text(x.departures[1].text),
-		"$0.200") {
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 2 ||
+		!strings.Contains(render.Text(x.departures[1].text),
+			"$0.200") {
 		t.Errorf("one is on its way out: over is %q, %d depart", m.GiveUpReason, len(x.departures))
 	}
 	m.Leaving = nil
@@ -65,8 +67,9 @@ func TestTheRestOfAMoveDoesNotPayForWhatNobodyNeeds(t *testing.T) {
 	l.replacements = append(l.replacements, &spare)
 	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
 	m.Leaving, m.Nodes = m.Nodes[:1], m.Nodes[1:]
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
-		"$0.400") {
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 ||
+		!strings.Contains(render.Text(x.departures[0].text),
+			"$0.400") {
 		t.Errorf("none of its pods goes there: over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
 	m.Destinations = []destination.Place{{Pod: &cluster.Pod{Name: "p"}, Host: spare.Name}}
@@ -95,8 +98,9 @@ func TestWhatStaysInAnyCaseIsNotPaidForTwice(t *testing.T) {
 	m := l.moves[0]
 	m.Nodes = m.Nodes[1:]
 	x.OtherPodsHosts[made.Name] = true // by a pod of the node that has gone
-	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 || !strings.Contains(render.Text(x.departures[0].text),
-		"$0.400") {
+	if x.deleteLinked(l); m.GiveUpReason != "" || len(x.departures) != 1 ||
+		!strings.Contains(render.Text(x.departures[0].text),
+			"$0.400") {
 		t.Errorf("over is %q, departures are %+v", m.GiveUpReason, x.departures)
 	}
 	if whole, known := x.fullBalance(l, m.Nodes); !known || whole.Shortfall(x.set, 0) != disrupt.NothingCheaper {

@@ -314,7 +314,8 @@ func TestWhenPodsOfASickNodeMustBeGone(t *testing.T) {
 		r, _ := Moves(f.S.Seal(), f.Set, input(f))
 		return r.Commands[0].(command.DeleteClaim)
 	}
-	if d := end(); !d.Deadline.IsZero() || d.Condition != "Ready" || render.Text(d.Text) != "condition Ready of node n1 has "+
+	if d := end(); !d.Deadline.IsZero() || d.Condition != "Ready" || render.Text(d.Text) != "condition Ready of node "+
+		"n1 has "+
 		"been False for 10m0s or longer" {
 		t.Errorf("nobody says anything: %+v", d)
 	}

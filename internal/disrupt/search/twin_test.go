@@ -96,7 +96,8 @@ func TestProposalsHoldWhenPlacedTogether(t *testing.T) {
 		}
 		again := schedule.Place(s.Without(gone...), schedule.Settings{})
 		if len(again.Unplaced) > 0 {
-			t.Errorf("seed %d: %d pods find no place: %s", seed, len(again.Unplaced), render.Unplaced(&again.Unplaced[0]))
+			t.Errorf("seed %d: %d pods find no place: %s", seed, len(again.Unplaced),
+				render.Unplaced(&again.Unplaced[0]))
 		}
 		all, lost = all+saving, lost+max(again.Price-after, 0)
 		if more := again.Price - after; more > saving/4 {

@@ -97,7 +97,8 @@ func readMadeFor(c *cluster.Claim, text string) *cluster.Note {
 		return nil
 	}
 	c.MadeForUnread = true
-	note := c.Note("InvalidMadeFor", reason.Said(fmt.Sprintf("annotation %s. The node counts for the workloads whose pods wait "+
+	note := c.Note("InvalidMadeFor", reason.Said(fmt.Sprintf("annotation %s. The node counts for the workloads whose "+
+		"pods wait "+
 		"for a place on it, too. "+
 		"Only Tenon writes this annotation; let nobody else change it", err)))
 	note.Warning = true

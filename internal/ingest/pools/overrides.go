@@ -137,10 +137,12 @@ func readOverrides(p *cluster.Pool, pool *v1.NodePool) *cluster.Note {
 	note := cluster.Note{}
 	switch {
 	case len(unknown) > 0: // a newer version may know it, so the pool is used all the same
-		note = p.Note("UnknownAnnotation", reason.Said(fmt.Sprintf("this version does not know %s, and does nothing about it; "+
+		note = p.Note("UnknownAnnotation", reason.Said(fmt.Sprintf("this version does not know %s, and does nothing "+
+			"about it; "+
 			"correct the name, or remove it", strings.Join(unknown, ", "))))
 	case pool.Annotations[v1beta1.KubeletAnnotationKey] != "":
-		note = p.Note("KubeletHasNoEffect", reason.Said("spec.template.spec.kubelet of v1beta1 has no effect on the pool's "+
+		note = p.Note("KubeletHasNoEffect", reason.Said("spec.template.spec.kubelet of v1beta1 has no effect on the "+
+			"pool's "+
 			"nodes; move it to spec.kubelet of the EC2NodeClass, and then remove the annotation "+
 			v1beta1.KubeletAnnotationKey))
 	default:
