@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // readScheduling notes what kube-scheduler has said of the pod.
-func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod) {
+func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod, now time.Time) {
 	p.SchedulerSeen = p.Node != ""
 	if p.Node == "" {
 		p.Nominated = b.sharedNodeName(pod.Status.NominatedNodeName)
@@ -28,7 +29,7 @@ func (b *Book) readScheduling(p *cluster.Pod, pod *corev1.Pod, old *cluster.Pod)
 	n := pods.Nominee{Unschedulable: told, IsOurs: p.Nominated != "" && decode.IsOurNomination(pod)}
 	b.nominees.Set(p, old, n)
 	p.Unschedulable = told && b.mayPlan(p, n)
-	b.tries.NoteMessage(p, told, message, b.now())
+	b.tries.NoteMessage(p, told, message, now)
 	b.notePendingSince(p, old)
 }
 

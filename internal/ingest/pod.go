@@ -115,14 +115,15 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 			pod.Spec.PriorityClassName == "system-node-critical",
 	}
 	b.readPodVolumes(p, pod)
-	p.FirstSeen = b.now()
+	now := b.now()
+	p.FirstSeen = now
 	if old != nil {
 		p.FirstSeen = old.FirstSeen
 	}
 	p.Started, p.Ready, p.Phase = decode.TimeOf(pod.Status.StartTime), decode.IsReady(pod), decode.PhaseOf(pod)
 	p.Limits = b.specs.Limits(&pod.Spec)
 	p.OtherScheduler = pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName
-	b.notes.put("Pod", p.UID, pods.ReadDoNotDisrupt(p, pod, b.now()))
+	b.notes.put("Pod", p.UID, pods.ReadDoNotDisrupt(p, pod, now))
 	_, p.Mirror = pod.Annotations[mirrorAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Owner = cluster.OwnerKey(pod.Namespace, string(owner.UID))
@@ -149,7 +150,7 @@ func (b *Book) readPod(pod *corev1.Pod, old *cluster.Pod) *cluster.Pod {
 		}
 	}
 	b.notes.put("PodCost", p.UID, pods.ReadEvictionCost(p, pod))
-	b.readScheduling(p, pod, old)
+	b.readScheduling(p, pod, old, now)
 	return p
 }
 

@@ -28,7 +28,7 @@ const (
 type Market struct {
 	// Shortages is what can't be bought for now.
 	Shortages Shortages
-	observed  Observed
+	observed  observedNodes
 	pools     map[string]*poolCatalog
 	numbered  map[catalogKey]*cluster.Catalog
 	measure   func(*cloudprovider.InstanceType) (capacity, allocatable resource.Vector)
@@ -36,7 +36,7 @@ type Market struct {
 
 // NewMarket sells nothing yet. measure tells what nodes of a type have.
 func NewMarket(measure func(*cloudprovider.InstanceType) (capacity, allocatable resource.Vector)) Market {
-	return Market{Shortages: NewShortages(), observed: Observed{byClass: make(map[cluster.ClassRef]*observedTypes)},
+	return Market{Shortages: newShortages(), observed: observedNodes{byClass: make(map[cluster.ClassRef]*observedTypes)},
 		pools: make(map[string]*poolCatalog), numbered: make(map[catalogKey]*cluster.Catalog), measure: measure}
 }
 

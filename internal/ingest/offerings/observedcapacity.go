@@ -28,8 +28,8 @@ type observedCapacity struct {
 	limits map[string]int32
 }
 
-// Observed is what the nodes of each NodeClass have really had.
-type Observed struct {
+// observedNodes is what the nodes of each NodeClass have really had.
+type observedNodes struct {
 	byClass map[cluster.ClassRef]*observedTypes
 }
 
@@ -44,7 +44,7 @@ type NodeSeen struct {
 }
 
 // learn takes in what a node has, and reports whether that is news.
-func (o *Observed) learn(n NodeSeen) (news bool) {
+func (o *observedNodes) learn(n NodeSeen) (news bool) {
 	of := o.byClass[n.Class]
 	if of == nil {
 		of = &observedTypes{types: make(map[string]*observedCapacity)}
@@ -65,7 +65,7 @@ func (o *Observed) learn(n NodeSeen) (news bool) {
 }
 
 // unlearn forgets what is known of a type, and reports whether anything was.
-func (o *Observed) unlearn(class cluster.ClassRef, kind string) bool {
+func (o *observedNodes) unlearn(class cluster.ClassRef, kind string) bool {
 	of := o.byClass[class]
 	if of == nil || of.types[kind] == nil {
 		return false
@@ -92,7 +92,7 @@ func (l *observedCapacity) lower(list corev1.ResourceList, limits map[string]int
 
 // apply are the types of a list with what their nodes have turned out to have; the list itself if that
 // is no less than was promised.
-func (o *Observed) apply(types []*cloudprovider.InstanceType,
+func (o *observedNodes) apply(types []*cloudprovider.InstanceType,
 	ref cluster.ClassRef) (out []*cloudprovider.InstanceType, less bool) {
 	of := o.byClass[ref]
 	if of == nil || len(of.types) == 0 {

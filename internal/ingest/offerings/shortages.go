@@ -26,8 +26,8 @@ type Shortages struct {
 	states  map[command.UnavailableOffering]offeringState // what now gave last
 }
 
-// NewShortages knows of none yet.
-func NewShortages() Shortages {
+// newShortages knows of none yet.
+func newShortages() Shortages {
 	return Shortages{Backoff: DefaultBackoff(), all: make(map[command.UnavailableOffering]*shortage)}
 }
 

@@ -25,7 +25,7 @@ func TestShortageBacksOffAndIsForgiven(t *testing.T) {
 		"r +30s r +1m r +2m =trial +2m +1m +29s =trial +1s =free",
 		"r +10h =free r =30s",
 	} {
-		m, now := NewShortages(), time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
+		m, now := newShortages(), time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 		key := command.UnavailableOffering{Type: "m", Zone: "z", CapacityType: "spot"}
 		state := func() string {
 			m.Update(now)
