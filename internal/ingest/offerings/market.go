@@ -36,8 +36,9 @@ type Market struct {
 
 // NewMarket sells nothing yet. measure tells what nodes of a type have.
 func NewMarket(measure func(*cloudprovider.InstanceType) (capacity, allocatable resource.Vector)) Market {
-	return Market{Shortages: newShortages(), observed: observedNodes{byClass: make(map[cluster.ClassRef]*observedTypes)},
-		pools: make(map[string]*poolCatalog), numbered: make(map[catalogKey]*cluster.Catalog), measure: measure}
+	return Market{Shortages: newShortages(),
+		observed: observedNodes{byClass: make(map[cluster.ClassRef]*observedTypes)},
+		pools:    make(map[string]*poolCatalog), numbered: make(map[catalogKey]*cluster.Catalog), measure: measure}
 }
 
 // poolCatalog is what a pool can buy.
