@@ -34,9 +34,10 @@ func TestClaimValuesOfTheLifecycle(t *testing.T) {
 	}
 	b.SetClaim(change("soon"))
 	s = b.Snapshot()
+	want := `annotation karpenter.sh/nodeclaim-termination-timestamp: "soon" is not a time and is ignored; ` +
+		`use one like 2026-01-31T12:00:00Z, or remove it`
 	if c := s.Claim("a"); !c.Deadline.IsZero() || len(s.Notes) != 1 || !s.Notes[0].Warning ||
-		render.Text(s.Notes[0].Text) != `annotation karpenter.sh/nodeclaim-termination-timestamp: "soon" is not a time `+
-			`and is ignored; use one like 2026-01-31T12:00:00Z, or remove it` {
+		render.Text(s.Notes[0].Text) != want {
 		t.Errorf("deadline %s, notes %v", c.Deadline, s.Notes)
 	}
 	b.DeleteClaim("a")
