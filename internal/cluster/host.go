@@ -87,6 +87,9 @@ func (h *Host) Allows(c *PodClass) bool {
 	return h.Meets(c.Terms)
 }
 
+// Holds reports whether the host has room for one more pod of the class, which may run there.
+func (h *Host) Holds(c *PodClass) bool { return c.Requests.Fits(h.Free) && h.Allows(c) }
+
 // mayAllow is Takes with what is undecided counted in the pod's favour: a daemon that may come needs its room.
 func (h *Host) mayAllow(c *PodClass) bool {
 	_, tainted := Untolerated(c.Tolerations, h.Taints)

@@ -16,11 +16,8 @@ func InterchangeKeyOf(p *Pod) InterchangeKey {
 	if t.count > 0 {
 		t.labels = &p.Labels[0]
 	}
-	if len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) > 0 {
+	if p.HasVolumes() {
 		t.uid = p.UID
 	}
 	return t
 }
-
-// IsUnique reports whether there can be no other.
-func (t InterchangeKey) IsUnique() bool { return t.uid != "" }

@@ -48,6 +48,9 @@ func (c *PodClass) OwnOrAllTerms() []require.Set {
 	return c.Terms
 }
 
+// IsTied reports whether other pods decide where the class's pods may go: by rules, or by ports that both need.
+func (c *PodClass) IsTied() bool { return len(c.Rules)+len(c.Ports) > 0 }
+
 // MatchesLabels reports whether some term of the class holds on the labels; key is a key that stood in the way of the
 // first term if none does.
 func (c *PodClass) MatchesLabels(label func(string) (string, bool)) (key string, ok bool) {
@@ -159,6 +162,14 @@ func (p VolumePlace) Equal(other VolumePlace) bool {
 
 // ID names the pod for people.
 func (p *Pod) ID() string { return p.Namespace + "/" + p.Name }
+
+// HasVolumes reports whether the pod attaches volumes, or claims some that don't exist yet.
+func (p *Pod) HasVolumes() bool {
+	return len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) > 0
+}
+
+// IsTied reports whether anything but room and the node itself decides where the pod may go.
+func (p *Pod) IsTied() bool { return p.Class.IsTied() || p.HasVolumes() }
 
 // IsPending reports whether the pod waits for a place that only a new or another node can give.
 func (p *Pod) IsPending() bool {

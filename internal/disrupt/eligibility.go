@@ -298,8 +298,3 @@ func (ec *eligibilityCheck) evictionRateAllows() bool {
 	}
 	return true
 }
-
-// HasNoRules reports whether nothing but room and the node itself decides where the pod may go.
-func HasNoRules(p *cluster.Pod) bool {
-	return len(p.Class.Rules)+len(p.Class.Ports)+len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) == 0
-}

@@ -82,16 +82,9 @@ func anyContested(s *cluster.Snapshot, coming []*cluster.Claim) bool {
 
 // areAlike reports whether none of the pods can take another's place: they are of one class, and nothing ties them.
 func areAlike(pods []*cluster.Pod) bool {
-	class := pods[0].Class
-	if len(class.Rules)+len(class.Ports) > 0 {
-		return false
-	}
-	for _, p := range pods {
-		if p.Class != class || p.Nominated != "" || len(p.Volumes)+len(p.ExclusiveVolumes)+len(p.UnboundClaims) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(pods, func(p *cluster.Pod) bool {
+		return p.Class != pods[0].Class || p.Nominated != "" || p.IsTied()
+	})
 }
 
 // isNotYetOpen reports whether a claim's node is there, is to stay, and has not opened yet: from then on kube-scheduler

@@ -37,7 +37,7 @@ func (sn *safeNodes) readClasses(n *nominator) {
 	tribes := make(map[cluster.InterchangeKey]bool)
 	for _, p := range pods {
 		t := cluster.InterchangeKeyOf(p)
-		if t.IsUnique() || len(p.Class.Rules)+len(p.Class.Ports) > 0 {
+		if p.IsTied() {
 			sn.tied[p.Class] = true
 		}
 		if len(sn.rules) == 0 || sn.tied[p.Class] || tribes[t] {

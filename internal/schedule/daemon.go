@@ -63,7 +63,7 @@ func (pm *poolMarket) hasLabel(key string) bool {
 // restrictByDaemons takes the offerings out of a feasible set's alternative on which daemonsets leave no place for the
 // class: they occupy its ports, its anti-affinity avoids them, or its affinity asks for one that does not come there.
 func (pm *poolMarket) restrictByDaemons(s *cluster.Snapshot, tm *termMatch, c *cluster.PodClass, attached bool) {
-	if len(c.Rules) == 0 && len(c.Ports) == 0 {
+	if !c.IsTied() {
 		return
 	}
 	friends, wanted := tm.offerings.AndNot(tm.offerings), false

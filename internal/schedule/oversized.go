@@ -46,7 +46,7 @@ func (mk *market) isOversized(hosts []cluster.Host, c *cluster.PodClass) bool {
 	}
 	hasSeat := func(seat cluster.Seat) bool { return seat.Class == c.Key }
 	return !slices.ContainsFunc(hosts, func(h cluster.Host) bool {
-		return c.Requests.Fits(h.Free) && h.Allows(c) || slices.ContainsFunc(h.Seats, hasSeat)
+		return h.Holds(c) || slices.ContainsFunc(h.Seats, hasSeat)
 	})
 }
 

@@ -72,7 +72,7 @@ func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candid
 				continue
 			}
 			host := p.hostWithRoom(at[pod.UID])
-			if host == nil || !disrupt.HasNoRules(pod) || !host.Allows(pod.Class) {
+			if host == nil || pod.IsTied() || !host.Allows(pod.Class) {
 				return nil, false
 			}
 			taken[host.Name] = taken[host.Name].Add(pod.Class.Requests)
@@ -104,7 +104,7 @@ func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
 		return nil
 	}
 	for _, pod := range b.Pods {
-		if !disrupt.HasNoRules(pod) {
+		if pod.IsTied() {
 			return nil
 		}
 	}
@@ -148,7 +148,7 @@ func (p *placementCheck) look() {
 func (p *placementCheck) spare(pod *cluster.Pod) bool {
 	p.look()
 	return slices.ContainsFunc(p.coming, func(h *cluster.Host) bool {
-		return !p.bg.RemovedNodes[h.Name] && pod.Class.Requests.Fits(h.Free) && h.Allows(pod.Class)
+		return !p.bg.RemovedNodes[h.Name] && h.Holds(pod.Class)
 	})
 }
 

@@ -62,7 +62,7 @@ func hasCertainPlaces(s *cluster.Snapshot, m *disrupt.Move) bool {
 	}
 	for _, name := range m.Claims {
 		if slices.ContainsFunc(s.PodsOn(s.NodeOf(name).Name), func(p *cluster.Pod) bool {
-			return s.NeedsNewPlace(p) && !disrupt.HasNoRules(p)
+			return s.NeedsNewPlace(p) && p.IsTied()
 		}) {
 			return false
 		}
