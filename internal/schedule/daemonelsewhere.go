@@ -43,15 +43,10 @@ func (mk *market) findDaemonsElsewhere() {
 // buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds
 // together with all DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own
 // rule.
-func (p *Placement) buyWithoutForeignDaemons(
-	counts *topologyCounts,
-	mk *market,
-	podSets []*podSet,
-	fit *hostFitter,
-	bins []*openBin,
-) ([]*openBin, []*podSet) {
+func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*podSet) (bins []*openBin, settled []*podSet) {
+	mk := b.market
 	if mk.daemonsElsewhere == nil {
-		return bins, nil
+		return nil, nil
 	}
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool {
 		return len(p.pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
@@ -59,16 +54,15 @@ func (p *Placement) buyWithoutForeignDaemons(
 		})
 	})
 	if len(podSets) == 0 {
-		return bins, nil
+		return nil, nil
 	}
 	for _, p := range podSets {
 		p.hopeless = false // what there is for it depends on who else is there
 	}
-	first := len(bins)
 	mk.requireDaemons(requireAllDaemons())
-	bins = buyAll(counts, mk, podSets, fit, bins)
+	bins = b.buy(podSets)
 	for _, pm := range mk.markets {
-		if !slices.ContainsFunc(bins[first:], func(b *openBin) bool { return b.hostState == nil && b.market == pm }) {
+		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.hostState == nil && b.market == pm }) {
 			continue
 		}
 		for _, o := range pm.omitted {

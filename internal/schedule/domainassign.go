@@ -25,9 +25,11 @@ type domainAssigner struct {
 	// bring about.
 	allDomains     bool
 	usePreferences bool
-	// hostFit are asked first: a domain may open for one more pod only after others have gone elsewhere.
-	hostFit      *hostFitter
-	hostBins     []*openBin
+	// hosts are asked first: a domain may open for one more pod only after others have gone elsewhere.
+	hosts    []*hostState
+	hostBins []*openBin
+	// assignedSets are the feasible sets to which the pod sets' pods were assigned, one after the other.
+	assignedSets map[*podSet][]*feasibleSet
 	shares       []*domainShare
 	byKey        map[domainShareKey]*domainShare
 	combinations map[combinationKey][]domainCombination
@@ -46,13 +48,14 @@ type combinationKey struct {
 
 // domainCombination is a domain for each of some keys.
 type domainCombination struct {
-	domains  []int32 // by key of the topology counts; fresh for hostnames, unknown for keys that don't matter
+	position // with a fresh hostname, and undecided in keys that don't matter
 	feasible *feasibleSet
 }
 
 // assign shares the groups out. What no domain takes stays where it is.
 func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 	da.byKey, da.combinations = make(map[domainShareKey]*domainShare), make(map[combinationKey][]domainCombination)
+	da.assignedSets = make(map[*podSet][]*feasibleSet)
 	open := make([]*domainChoice, 0, len(groups))
 	for _, g := range groups {
 		if c := da.choiceFor(g); c != nil {
@@ -104,7 +107,7 @@ func (c *domainChoice) orderWithoutRules() int {
 
 // choiceFor passes groups on that no domain matters to, and finds the choice for the others.
 func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
-	keys := da.topologyKeysOf(g)
+	keys := da.counts.domainKeys(g.podSets()...)
 	unrestricted := da.market.feasibleSet(g.classes(), nil)
 	if len(keys) == 0 {
 		da.addToShare(g, g.units, unrestricted, unrestricted)
@@ -122,8 +125,9 @@ func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
 	}
 	var out []hostsWithRoom
 	known := make(map[string]int)
-	for _, h := range da.hostFit.hosts {
-		if set := g.members[0].podSet; !da.hostFit.fits(h, set) || !da.hostFit.meetsDemands(h, set) {
+	class, set := g.members[0].podSet.class, g.members[0].podSet
+	for _, h := range da.hosts {
+		if !h.takes(set) || !h.meetsDemands(class, da.market.demandNumber(class)) {
 			continue
 		}
 		at := slices.Clone(h.domains)
@@ -152,13 +156,13 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 			continue
 		}
 		for _, host := range r.hosts {
-			if _, ok := da.counts.allows(host.domains, p); !ok || !da.hostFit.fits(host, p) {
+			if _, ok := da.counts.allows(host.domains, p); !ok || !host.takes(p) {
 				continue
 			}
-			da.counts.addPods(host.domains, host.countsForSpread, p, 1)
+			da.counts.addPods(host.position, p, 1)
 			host.occupy(p, 1)
 			if da.counts.spreadsOverSeveralKeys(p) {
-				p.assignedSets = append(p.assignedSets, c.anyDomain)
+				da.assignedSets[p] = append(da.assignedSets[p], c.anyDomain)
 			}
 			da.hostBins = append(da.hostBins, &openBin{hostState: host,
 				contents: []binContent{{p, p.takePods(1), c.anyDomain}}})
@@ -167,30 +171,6 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 		}
 	}
 	return false
-}
-
-// topologyKeysOf lists the keys, hostname aside, whose domains matter to the group: by its own rules, and by those of
-// others that count its pods.
-func (da *domainAssigner) topologyKeysOf(g *podGroup) []int32 {
-	var keys []int32
-	add := func(id int32) {
-		if t := &da.counts.rules[id]; t.required && !da.counts.keys[t.key].isHostname && !slices.Contains(keys, t.key) {
-			keys = append(keys, t.key)
-		}
-	}
-	for _, id := range da.counts.daemonRules {
-		add(id) // wherever a node is, it brings a pod that the rule counts
-	}
-	for _, member := range g.members {
-		for _, id := range member.podSet.declared {
-			add(id)
-		}
-		for _, id := range member.podSet.selectedBy {
-			add(id)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // maxCombinations bounds how many combinations of domains are looked at.
@@ -237,7 +217,7 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 	classes := g.classes()
 	for i := range sets {
 		if fs := da.market.feasibleSet(classes, sets[i]); len(fs.largestRooms) > 0 {
-			list = append(list, domainCombination{domains[i], fs})
+			list = append(list, domainCombination{position{domains: domains[i]}, fs})
 		}
 	}
 	da.combinations[at] = list
@@ -278,18 +258,10 @@ func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []str
 
 // registerDomains makes the domains count in which the group's pods could be.
 func (da *domainAssigner) registerDomains(dc *domainChoice) {
-	for _, member := range dc.group.members {
-		for _, n := range member.podSet.spreads {
-			s := &da.counts.spreads[n]
-			if da.counts.keys[s.key].isHostname {
-				continue
-			}
-			for i := range dc.combinations {
-				c := &dc.combinations[i]
-				lacking := slices.ContainsFunc(s.keys, func(key int32) bool { return c.domains[key] == noDomain })
-				if c.domains[s.key] >= 0 && !lacking && (da.allDomains || c.feasible.fits(&dc.group.need)) {
-					s.addDomain(c.domains[s.key])
-				}
+	for i := range dc.combinations {
+		if c := &dc.combinations[i]; da.allDomains || c.feasible.fits(&dc.group.need) {
+			for _, member := range dc.group.members {
+				da.counts.addSpreadDomains(member.podSet, c.domains)
 			}
 		}
 	}
@@ -323,26 +295,14 @@ func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 	dc.used[best]++
 	c := &dc.combinations[best]
 	if p := dc.group.members[0].podSet; len(dc.group.members) == 1 && da.counts.spreadsOverSeveralKeys(p) {
-		p.assignedSets = append(p.assignedSets, c.feasible)
+		da.assignedSets[p] = append(da.assignedSets[p], c.feasible)
 	}
 	for _, member := range dc.group.members {
-		da.counts.addPods(c.domains, nil, member.podSet, member.count)
+		da.counts.addPods(&c.position, member.podSet, member.count)
 	}
 	dc.assigned++
 	da.addToShare(dc.group, 1, c.feasible, dc.anyDomain)
 	return true
-}
-
-// spreadsOverSeveralKeys reports whether the pod set's pods are spread over several keys beside the hostname: then not
-// every order in which they are let in comes to an end.
-func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
-	keys := 0
-	for _, n := range p.spreads {
-		if !tc.keys[tc.spreads[n].key].isHostname {
-			keys++
-		}
-	}
-	return keys > 1
 }
 
 // rulesAllow asks the rules of every pod of a group. That they follow one another is left to the verification.
@@ -360,9 +320,7 @@ func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) boo
 func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
 	n := 0
 	for _, member := range dc.group.members {
-		for _, i := range member.podSet.spreads {
-			n += int(da.counts.spreads[i].countAt(c.domains[da.counts.spreads[i].key]))
-		}
+		n += da.counts.podsSeen(member.podSet, c.domains)
 	}
 	return n
 }

@@ -39,7 +39,7 @@ func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasible
 // hasDomainPreferences reports whether the pod set wishes for something about domains other than a single node.
 func (da *domainAssigner) hasDomainPreferences(p *podSet) bool {
 	return slices.ContainsFunc(p.preferred, func(id int32) bool {
-		return !da.counts.keys[da.counts.rules[id].key].isHostname
+		return !da.counts.rules[id].onHostname
 	})
 }
 
@@ -50,7 +50,7 @@ func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feas
 	done := make([]bool, len(da.counts.keys))
 	for _, id := range set.preferred {
 		key := da.counts.rules[id].key
-		if done[key] || da.counts.keys[key].isHostname {
+		if done[key] || da.counts.rules[id].onHostname {
 			continue
 		}
 		done[key] = true
@@ -66,11 +66,7 @@ func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feas
 		}
 		out = out.With(da.counts.keys[key].label, require.Only(best))
 		domain := da.counts.domainIndex(key, best)
-		for _, id := range set.selectedBy {
-			if t := &da.counts.rules[id]; t.key == key && !t.required {
-				t.selected = addAt(t.selected, domain, 1, len(da.counts.keys[key].names))
-			}
-		}
+		da.counts.addWished(set, key, domain)
 	}
 	return out
 }
@@ -86,16 +82,13 @@ func (da *domainAssigner) preferenceWeight(p *podSet, key int32, value string) i
 			}
 			continue
 		}
-		t := &da.counts.rules[da.counts.byRule[w.Rule.Key]]
-		if t.key != key {
-			continue
-		}
-		there := int64(countAt(t.selected, domain))
-		switch w.Rule.Kind {
-		case cluster.Affinity:
-			sum += int64(w.Weight) * 1000 * min(there, 1)
+		there, about := da.counts.countWished(w.Rule, key, domain)
+		switch {
+		case !about:
+		case w.Rule.Kind == cluster.Affinity:
+			sum += int64(w.Weight) * 1000 * int64(min(there, 1))
 		default: // the fewer the better
-			sum += int64(w.Weight) * 1000 / (1 + there)
+			sum += int64(w.Weight) * 1000 / int64(1+there)
 		}
 	}
 	return sum

@@ -24,12 +24,12 @@ const OneGroup Invariant = iota
 
 // keepConsistentGroups keeps the groups that together ask for no more pods of a pod set than there are, and writes down
 // which do not.
-func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
+func (b *buyer) keepConsistentGroups(groups []*podGroup) []*podGroup {
 	given := make(map[*podSet]int)
 	return slices.DeleteFunc(groups, func(g *podGroup) bool {
 		for _, member := range g.members {
 			if have := given[member.podSet] + member.count*g.units; have > member.podSet.placeableNow() {
-				mk.faults = append(mk.faults, Fault{
+				b.faults = append(b.faults, Fault{
 					Invariant: OneGroup, Class: member.podSet.class.Key, Have: have,
 					Most: member.podSet.placeableNow()})
 				return true
@@ -41,6 +41,3 @@ func (mk *market) keepConsistentGroups(groups []*podGroup) []*podGroup {
 		return false
 	})
 }
-
-// Faults are the invariants that were found violated so far.
-func (w *WhatIf) Faults() []Fault { return w.market.faults }

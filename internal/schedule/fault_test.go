@@ -14,12 +14,12 @@ func TestAGroupThatAsksForTooMuchIsDropped(t *testing.T) {
 	first := &podGroup{members: []groupMember{{a, 1}, {b, 2}}, units: 1}
 	second := &podGroup{members: []groupMember{{b, 1}, {a, 2}}, units: 1} // of which there is only one left
 	third := &podGroup{members: []groupMember{{b, 1}}, units: 2}
-	mk := &market{}
-	kept := mk.keepConsistentGroups([]*podGroup{first, second, third})
+	buys := &buyer{}
+	kept := buys.keepConsistentGroups([]*podGroup{first, second, third})
 	if len(kept) != 2 || kept[0] != first || kept[1] != third {
 		t.Errorf("kept %v", kept)
 	}
-	if len(mk.faults) != 1 || mk.faults[0] != (Fault{Invariant: OneGroup, Class: "a", Have: 3, Most: 2}) {
-		t.Errorf("told %v", mk.faults)
+	if len(buys.faults) != 1 || buys.faults[0] != (Fault{Invariant: OneGroup, Class: "a", Have: 3, Most: 2}) {
+		t.Errorf("told %v", buys.faults)
 	}
 }

@@ -37,7 +37,7 @@ func TestWhoMaySitWhileHeld(t *testing.T) {
 					held[owner] = PodHold{Tries: &cluster.WorkloadTries{Owner: owner}}
 				}
 			}
-			orderHeldLast([]*podSet{set}, held)
+			putHeldLast([]*podSet{set}, held)
 			var got []string
 			for _, p := range set.takePods(set.maySit(&hostState{Host: &c.host})) {
 				got = append(got, p.UID)

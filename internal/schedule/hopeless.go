@@ -25,12 +25,6 @@ func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
 	}
 }
 
-// isIndependent reports whether what the pod set's pods find depends on nothing but their class, nodes and what is for
-// sale.
-func isIndependent(p *podSet) bool {
-	return len(p.declared) == 0 && len(p.selectedBy) == 0 && len(p.exclusive) == 0 && len(p.volumes) == 0
-}
-
 // findHopeless finds the pod sets for which there is nothing, were they alone: neither a host nor anything for sale.
 // Pod sets that others were preferred to are not among them: they are tried again each time.
 func (f *hostFitter) findHopeless() {
@@ -38,14 +32,9 @@ func (f *hostFitter) findHopeless() {
 		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class},
 			nil).fits(&p.class.Requests) &&
 			!slices.ContainsFunc(f.hosts, func(h *hostState) bool {
-				return f.fits(h, p) && f.meetsDemands(h, p) || h.hasSeatFor(p)
+				return h.takes(p) && f.suits(h, p) || h.hasSeatFor(p)
 			})
 	}
-}
-
-// hasSeatFor reports whether the host keeps a seat for pods of the pod set.
-func (h *hostState) hasSeatFor(p *podSet) bool {
-	return slices.ContainsFunc(h.Seats, func(seat cluster.Seat) bool { return seat.Class == p.class.Key })
 }
 
 // rememberHopeless keeps the reason of a pod set for which there is nothing.

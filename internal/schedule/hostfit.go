@@ -1,53 +1,16 @@
 package schedule
 
 import (
-	"slices"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// hostState is a host with its place in the topology counts.
-type hostState struct {
-	*cluster.Host
-	*position
-	// meetsCache remembers, by demands on a node, whether the host meets them: 1 yes, −1 no, 0 not asked yet.
-	meetsCache []int8
-}
-
-// addHosts takes the hosts and their pods into the topology counts.
-func addHosts(t *topologyCounts, hosts []cluster.Host) []*hostState {
-	houses := make([]*hostState, len(hosts))
-	for i := range hosts {
-		h := &hostState{Host: &hosts[i], position: t.addNode(&hosts[i])}
-		houses[i] = h
-	}
-	for _, h := range houses {
-		if !h.Initialized { // its daemons will be there before anybody else
-			t.addDaemonsToHost(h.Host, h.position)
-		}
-		for _, p := range h.Pods {
-			for _, handle := range p.ExclusiveVolumes {
-				t.volumes.taken[handle] = true
-			}
-			if len(t.rules) == 0 {
-				continue
-			}
-			required, _ := t.rulesOf(p.Class)
-			t.addToRules(h.domains, h.countsForSpread, required, t.matcher.pendingRulesSelecting(p), 1,
-				!p.Deleting.IsZero())
-		}
-	}
-	return houses
-}
-
 // hostFitter puts pods on hosts that are there or on their way.
 type hostFitter struct {
-	counts         *topologyCounts
-	market         *market // for the classes' texts
-	hosts          []*hostState
-	podSets        []*podSet
-	usePreferences bool
-	out            *Placement
+	counts  *topologyCounts
+	market  *market // for the classes' texts
+	hosts   []*hostState
+	podSets []*podSet
+	out     *Placement
 	// steps counts hosts that were looked at, rounds how often all were; exhausted says that there were too many.
 	steps, rounds int
 	exhausted     bool
@@ -123,22 +86,11 @@ func (f *hostFitter) reservedSeats() []reservedSeat {
 	for _, h := range f.hosts {
 		for _, seat := range h.Seats {
 			if podSets := byClass[seat.Class]; podSets != nil && !h.Closed {
-				out = append(out, reservedSeat{h, podSets, seat.Count - countSeated(h, seat.Class)})
+				out = append(out, reservedSeat{h, podSets, seat.Count - h.countSeated(seat.Class)})
 			}
 		}
 	}
 	return out
-}
-
-// countSeated counts the pods of a class that have taken their seats already.
-func countSeated(h *hostState, class string) int {
-	n := 0
-	for _, p := range h.Pods {
-		if p.Class.Key == class {
-			n++
-		}
-	}
-	return n
 }
 
 // fillSeat gives pods their seats. A node that is on its way was made for them, and whoever has a seat on one of which
@@ -147,7 +99,7 @@ func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 	h := r.host
 	for _, p := range r.podSets {
 		for may := p.maySit(h); r.count > 0 && may > 0; {
-			if !h.Undecided && !(h.holdsSeated(p) && f.meetsDemands(h, p)) {
+			if !h.Undecided && !(h.holdsSeated(p) && f.suits(h, p)) {
 				break
 			}
 			if !force || h.Initialized {
@@ -172,11 +124,6 @@ func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 	return progress
 }
 
-// onlyRoomDecides reports whether nothing but room decides how many of the pod set's pods a host takes.
-func (p *podSet) onlyRoomDecides() bool {
-	return p.hasNoRules() && len(p.volumes) == 0 && len(p.exclusive) == 0 && len(p.class.Ports) == 0
-}
-
 // fillRoom uses the room on hosts for the pod set's pods.
 func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 	for _, h := range f.hosts {
@@ -184,7 +131,7 @@ func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 			break
 		}
 		f.steps++
-		for p.mayUse(h) > 0 && f.fits(h, p) && f.meetsDemands(h, p) {
+		for p.mayUse(h) > 0 && h.takes(p) && f.suits(h, p) {
 			n := 1
 			if p.onlyRoomDecides() {
 				n = p.class.Requests.Count(h.Free, p.mayUse(h))
@@ -201,49 +148,9 @@ func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 	return progress
 }
 
-// fits reports whether the host has room and ports for one more pod of the pod set.
-func (f *hostFitter) fits(h *hostState, p *podSet) bool {
-	return !h.Closed && !h.Reserved && h.holdsSeated(p)
-}
-
-// holdsSeated is fits for a pod that has a seat there.
-func (h *hostState) holdsSeated(p *podSet) bool {
-	need := p.class.Requests
-	for _, v := range p.volumes {
-		if _, there := slices.BinarySearch(h.AttachedVolumes, v.Handle); there {
-			need[v.Dim]--
-		}
-	}
-	return need.Fits(h.Free) && !portsClash(p.class.Ports, h.Ports)
-}
-
-// meetsDemands reports whether the host's labels and taints suit the class. The answer is the same for all classes with
-// the same demands.
-func (f *hostFitter) meetsDemands(h *hostState, p *podSet) bool {
-	n := f.market.demandNumber(p.class)
-	for n >= len(h.meetsCache) {
-		h.meetsCache = append(h.meetsCache, 0)
-	}
-	if h.meetsCache[n] == 0 {
-		h.meetsCache[n] = -1
-		if h.Allows(p.class) {
-			h.meetsCache[n] = 1
-		}
-	}
-	return h.meetsCache[n] > 0
-}
-
-// reserve takes hold of the volumes that only one pod may use; it is false if another has one.
-func (v *volumeUse) reserve(handles []string) bool {
-	for _, handle := range handles {
-		if v.taken[handle] {
-			return false
-		}
-	}
-	for _, handle := range handles {
-		v.taken[handle] = true
-	}
-	return true
+// suits reports whether the host's labels and taints suit the pod set.
+func (f *hostFitter) suits(h *hostState, p *podSet) bool {
+	return h.meetsDemands(p.class, f.market.demandNumber(p.class))
 }
 
 // place gives n pods of the pod set a place on the host.
@@ -252,19 +159,5 @@ func (f *hostFitter) place(p *podSet, h *hostState, n int) {
 		f.out.Assigned = append(f.out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
 	}
 	h.occupy(p, n)
-	f.counts.addPods(h.domains, h.countsForSpread, p, n)
-}
-
-// occupy takes the room, the ports and the attachments that n pods of the pod set need.
-func (h *hostState) occupy(p *podSet, n int) {
-	h.Free = h.Free.Sub(p.class.Requests.Times(int64(n)))
-	h.Ports = append(h.Ports, p.class.Ports...)
-	for _, v := range p.volumes {
-		i, there := slices.BinarySearch(h.AttachedVolumes, v.Handle)
-		if there {
-			h.Free[v.Dim]++
-			continue
-		}
-		h.AttachedVolumes = slices.Insert(h.AttachedVolumes, i, v.Handle)
-	}
+	f.counts.addPods(h.position, p, n)
 }

@@ -1,14 +1,12 @@
 package schedule
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
@@ -28,21 +26,10 @@ type market struct {
 	// reservations are how many instances each reservation has left; relaxMinValues lets minValues give way.
 	reservations   map[string]int
 	relaxMinValues bool
-	// truncated says that a search was brought to an end by its budget.
-	truncated bool
-	// brief asks for a good answer soon rather than for the best.
-	brief bool
 	// daemonsElsewhere are the DaemonSets that find room in some pools and not in others where they would run.
 	daemonsElsewhere map[*cluster.Daemon]bool
 	// followDaemon are the classes that can only go where a DaemonSet's pods come.
 	followDaemon map[*cluster.PodClass]bool
-	// scratchCounts is the memory of the copies of topology counts on which pods are assigned; scratchOfferings and
-	// scratchBinTypes that of the tables that tier packers write.
-	scratchCounts    topologyCounts
-	scratchOfferings []poolOffering
-	scratchBinTypes  []pack.BinType
-	// faults are the invariants that were found violated on the way.
-	faults []Fault
 }
 
 // demand is what a class asks of a node, numbered.
@@ -94,8 +81,17 @@ func newMarket(s *cluster.Snapshot, relax bool) *market {
 	return mk
 }
 
-// refresh looks again at what can be bought. Sites are made anew.
+// refresh looks again at what can be bought, if limits or reservations bound that. Feasible sets are made anew then.
 func (mk *market) refresh() {
+	if len(mk.reservations) > 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
+		return pm.pool.Limits.Any()
+	}) {
+		mk.refreshAll()
+	}
+}
+
+// refreshAll looks again at what can be bought in any case.
+func (mk *market) refreshAll() {
 	for _, pm := range mk.markets {
 		pm.refreshBuyable(mk.reservations)
 	}
@@ -158,25 +154,6 @@ func (mk *market) readDemand(c *cluster.PodClass) demand {
 	return d
 }
 
-func termsText(terms []require.Set) string {
-	if len(terms) == 1 && len(terms[0]) == 0 {
-		return ""
-	}
-	var text strings.Builder
-	for _, term := range terms {
-		text.WriteString(term.String())
-		text.WriteByte('|')
-	}
-	return text.String()
-}
-
-func tolerationsText(c *cluster.PodClass) string {
-	if len(c.Tolerations) == 0 {
-		return ""
-	}
-	return fmt.Sprint(c.Tolerations)
-}
-
 func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
 	fs := &feasibleSet{number: len(mk.setList), matches: make([][]termMatch, len(mk.markets)),
 		offerings: make([]require.Bits, len(mk.markets))}
@@ -232,28 +209,6 @@ func consistentMatches(matches []termMatch) []termMatch {
 		settled = settled.Merge(m.openLabels)
 		return false
 	})
-}
-
-// fewPorts are compared faster one by one.
-const fewPorts = 8
-
-// portsClash reports whether two lists of ports can't be on one host. A class has its ports sorted by number; a host
-// need not.
-func portsClash(class, others []cluster.Port) bool {
-	if len(class) <= fewPorts {
-		return slices.ContainsFunc(class, func(p cluster.Port) bool { return slices.ContainsFunc(others, p.Conflicts) })
-	}
-	for _, q := range others {
-		i, _ := slices.BinarySearchFunc(class, q.Number, func(p cluster.Port, number int32) int {
-			return cmp.Compare(p.Number, number)
-		})
-		for ; i < len(class) && class[i].Number == q.Number; i++ {
-			if class[i].Conflicts(q) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // jointTerms are the alternatives under which the pods of all classes can share a node.

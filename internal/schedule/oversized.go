@@ -66,6 +66,7 @@ func (out *Placement) explainOversized(o *cluster.Overlay, mk *market, oversized
 	}
 	counts := newTopologyCounts(o.Base, oversized, !settings.IgnorePreferences)
 	podSets := podSetsOf(oversized, counts)
+	putHeldLast(podSets, settings.HeldPods)
 	out.reuseHopeless(settings.LastPlacement, podSets)
 	out.takeOutHeld(podSets, settings.HeldPods)
 	for _, p := range podSets {

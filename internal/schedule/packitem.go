@@ -120,7 +120,7 @@ func (ib *itemBuilder) marks(p *domainShare) pack.Marks {
 	for _, member := range p.group.members {
 		for _, id := range member.podSet.declared {
 			t := &ib.counts.rules[id]
-			if !ib.counts.keys[t.key].isHostname {
+			if !t.onHostname {
 				continue
 			}
 			switch t.rule.Kind {
@@ -132,7 +132,7 @@ func (ib *itemBuilder) marks(p *domainShare) pack.Marks {
 		}
 		for _, id := range member.podSet.selectedBy {
 			t := &ib.counts.rules[id]
-			if !ib.counts.keys[t.key].isHostname || !t.required || !t.pending {
+			if !t.onHostname || !t.required || !t.pending {
 				continue
 			}
 			switch t.rule.Kind {

@@ -82,10 +82,6 @@ type Assignment struct {
 	Later bool
 }
 
-// maxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
-// the next may.
-const maxRounds = 3
-
 // Place finds a place for each pending pod of the overlay.
 func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 1. Sort the pods into pod sets, and take in what is there.
@@ -97,15 +93,15 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	pending, oversized := mk.separateOversized(hosts, pending)
 	counts := newTopologyCounts(o.Base, pending, !settings.IgnorePreferences)
 	podSets := podSetsOf(pending, counts)
-	orderHeldLast(podSets, settings.HeldPods)
-	houses := addHosts(counts, hosts)
-	addHosts(counts, o.LeavingHosts())
-	counts.markDaemonFollowers(mk, podSets)
+	putHeldLast(podSets, settings.HeldPods)
+	houses := counts.addHosts(hosts)
+	counts.addHosts(o.LeavingHosts())
+	counts.markDaemonFollowers(podSets)
+	mk.noteDaemonFollowers(podSets)
 	out.reuseHopeless(settings.LastPlacement, podSets)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
-	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets,
-		usePreferences: !settings.IgnorePreferences, out: &out}
+	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets, out: &out}
 	fit.findHopeless()
 	fit.fitAll()
 	later = append(later, fit.takeOutUndecided()...)
@@ -114,76 +110,56 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	refused := setAside(podSets)
 	out.takeOutHeld(podSets, settings.HeldPods)
 	out.Omitted = mk.omitted()
-	bins := buyAll(counts, mk, podSets, fit, nil)
-	bins, settled := out.buyWithoutForeignDaemons(counts, mk, podSets, fit, bins)
-	squeezed := false
-	if settings.AllowSqueeze {
-		bins, squeezed = out.squeeze(counts, mk, podSets, fit, bins)
-	}
-	bins = out.separateHostPods(bins)
-	out.Bins = make([]Bin, len(bins))
-	for i, b := range bins {
-		out.Bins[i] = b.finish()
-		out.Price += b.Price
-	}
-	out.Bound = lowerBound(mk, bins)
-	out.Faults = mk.faults
+	b := &buyer{market: mk, counts: counts, hosts: houses, usePreferences: !settings.IgnorePreferences}
+	foreign, squeezed := out.buyNodes(b, podSets, settings.AllowSqueeze)
+	out.Deferred, out.Truncated, out.Faults = len(later), b.truncated || fit.exhausted, b.faults
 
 	// 4. Say why, where there is none.
 	if squeezed {
 		mk.requireDaemons(requireAllDaemons())
 	}
-	out.explainKinds(o.Base, mk, counts, settled)
-	if len(settled) > 0 {
+	out.explainKinds(o.Base, mk, counts, foreign)
+	if len(foreign) > 0 {
 		mk.requireDaemons(requireDaemonsOfAnyPool(mk.daemonsElsewhere))
 	}
 	out.explainKinds(o.Base, mk, counts, podSets)
 	out.explainOversized(o, mk, oversized, &settings)
-	for _, p := range refused {
-		for _, pod := range p.pods {
-			out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Unsupported: p.class.Unsupported})
-		}
-	}
-	out.Unplaced = slices.Grow(out.Unplaced, len(later))
-	for _, pod := range later {
-		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, Deferred: true})
-	}
-	out.Deferred, out.Truncated = len(later), mk.truncated || fit.exhausted
+	out.addRefused(refused, later)
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
 }
 
-// buyAll buys nodes for the pod sets' pods in a few rounds, beside the bins that there are already.
-func buyAll(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter, bins []*openBin) []*openBin {
-	for round := range maxRounds {
-		if !anyUnplaced(podSets) {
-			break
-		}
-		more := buyTiers(counts, mk, podSets, fit, round > 0)
-		kept, dropped := verify(counts, mk, more, len(bins))
-		bins = append(bins, kept...)
-		if !anotherRoundHelps(counts, podSets, len(kept), dropped) {
-			break
-		}
-		mk.refresh()
+// buyNodes buys nodes for the pods that are left. foreign are the pod sets for which nodes were looked for without
+// DaemonSets that fit in other pools only; squeezed says that no room is kept for any DaemonSet at the end.
+func (p *Placement) buyNodes(b *buyer, podSets []*podSet, allowSqueeze bool) (foreign []*podSet, squeezed bool) {
+	bins := b.buy(podSets)
+	more, foreign := p.buyWithoutForeignDaemons(b, podSets)
+	bins = append(bins, more...)
+	if allowSqueeze {
+		more, squeezed = p.squeeze(b, podSets)
+		bins = append(bins, more...)
 	}
-	return bins
+	bins = p.separateHostPods(bins)
+	p.Bins = make([]Bin, len(bins))
+	for i, bin := range bins {
+		p.Bins[i] = bin.finish()
+		p.Price += bin.Price
+	}
+	p.Bound = b.lowerBound(bins)
+	return foreign, squeezed
 }
 
-// anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did,
-// or pods that wanted group that could not be had are given up, so that the group can go without them.
-func anotherRoundHelps(t *topologyCounts, podSets []*podSet, bought, dropped int) bool {
-	again := dropped > 0
-	for _, p := range podSets {
-		if len(p.pods) == 0 || len(p.declared) == 0 {
-			continue
-		}
-		again = again || bought > 0
-		if t.needsSameNode(p) && !p.withoutGroup {
-			p.withoutGroup, again = true, true
+// addRefused says why pods were not looked at: something about them is not supported, or it is not their turn.
+func (p *Placement) addRefused(refused []*podSet, later []*cluster.Pod) {
+	p.Unplaced = slices.Grow(p.Unplaced, len(later))
+	for _, set := range refused {
+		for _, pod := range set.pods {
+			p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Unsupported: set.class.Unsupported})
 		}
 	}
-	return again
+	for _, pod := range later {
+		p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Deferred: true})
+	}
 }
 
 // separateHostPods sets aside what went to hosts that are there, and returns the new nodes.
@@ -213,59 +189,27 @@ func setAside(podSets []*podSet) []*podSet {
 	return out
 }
 
-// takeOutHeld takes the pods that are held out of the pod sets.
-func (p *Placement) takeOutHeld(podSets []*podSet, held map[string]PodHold) {
+// putHeldLast puts the pods that are held behind the others of their pod sets.
+func putHeldLast(podSets []*podSet, held map[string]PodHold) {
 	if len(held) == 0 {
 		return
 	}
 	for _, set := range podSets {
-		set.pods = slices.DeleteFunc(slices.Clone(set.pods), func(pod *cluster.Pod) bool {
+		set.putHeldLast(func(pod *cluster.Pod) (string, bool) {
 			reason, is := held[pod.UID]
-			if is {
-				p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Held: reason})
+			if !is {
+				return "", false
 			}
-			return is
+			return reason.Tries.Owner, true
 		})
-		set.held = nil
 	}
 }
 
-// buyTiers assigns pods to domains and packs each tier of pools, the heaviest first.
-func buyTiers(counts *topologyCounts, mk *market, podSets []*podSet, hosts *hostFitter, allDomains bool) []*openBin {
-	for _, p := range podSets {
-		p.lastConflict, p.assignedSets = nil, nil
-	}
-	draft := counts.copyTo(&mk.scratchCounts, nil, nil)
-	draft.forNewNodes = true
-	a := &domainAssigner{counts: draft, market: mk, hostFit: hosts, allDomains: allDomains,
-		usePreferences: hosts.usePreferences}
-	portions := a.assign(mk.keepConsistentGroups(makePodGroups(draft, mk, podSets)))
-	b := &itemBuilder{counts: draft, usePreferences: hosts.usePreferences, avoidTaints: mk.hasAvoidedTaints()}
-	items := b.items(portions)
-	preferences := newPreferenceScores(b.preferenceList, b.avoidTaints)
-	out := a.hostBins
-	for _, tier := range mk.tiers {
-		items = slices.DeleteFunc(items, func(it *packItem) bool { return it.remaining() == 0 })
-		if len(items) == 0 {
-			break
+// takeOutHeld takes the pods that are held out of the pod sets.
+func (p *Placement) takeOutHeld(podSets []*podSet, held map[string]PodHold) {
+	for _, set := range podSets {
+		for _, pod := range set.takeOutHeld() {
+			p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Held: held[pod.UID]})
 		}
-		out = append(out, newTierPacker(mk, tier, items, preferences).solve()...)
 	}
-	return out
-}
-
-// remaining counts what is left of an item.
-func (it *packItem) remaining() int {
-	it.Count = 0
-	for _, p := range it.shares {
-		it.Count += p.units
-	}
-	return it.Count
-}
-
-// hasAvoidedTaints reports whether some pool has taints that pods should rather avoid.
-func (mk *market) hasAvoidedTaints() bool {
-	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-		return prefersElsewhere(nil, pm.pool.Template.Taints)
-	})
 }

@@ -31,6 +31,14 @@ func (g *podGroup) classes() []*cluster.PodClass {
 	return out
 }
 
+func (g *podGroup) podSets() []*podSet {
+	out := make([]*podSet, len(g.members))
+	for i := range g.members {
+		out[i] = g.members[i].podSet
+	}
+	return out
+}
+
 // makePodGroups makes groups of the pods that must share a node with others, and lets the rest go alone. Pod sets whose
 // affinity nobody can meet are left out.
 //
@@ -38,7 +46,7 @@ func (g *podGroup) classes() []*cluster.PodClass {
 // its leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
 func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup {
 	var out []*podGroup
-	taken, follows := make(map[*podSet]bool), make(map[*podSet]bool)
+	follows := make(map[*podSet]bool)
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool {
 		if len(p.pods) == 0 || p.hopeless { // whoever has nothing to hope for must not change what others get
 			return true
@@ -50,10 +58,11 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 		return !mk.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) ||
 			!t.volumes.reserve(p.exclusive)
 	})
+	gr := &grouper{counts: t, market: mk, podSets: podSets, taken: make(map[*podSet]bool)}
 	for _, p := range podSets {
-		if t.needsSameNode(p) && !p.followsDaemon {
+		if len(t.hostAffinities(p)) > 0 && !p.followsDaemon {
 			if follows[p] = true; p.withoutGroup {
-				p.lastConflict = &ruleConflict{rule: t.hostAffinity(p)}
+				gr.noteNoGroup(p)
 			}
 		}
 	}
@@ -61,8 +70,8 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 	// elsewhere, they would have to follow it to where there may be no room.
 	for _, founds := range []bool{true, false} {
 		for _, p := range podSets {
-			if follows[p] && !p.withoutGroup && !taken[p] && founds == t.isFirstOfGroup(p) {
-				out = append(out, t.groupsAround(mk, p, podSets, taken)...)
+			if follows[p] && !p.withoutGroup && !gr.taken[p] && founds == gr.isFirstOfGroup(p) {
+				out = append(out, gr.groupsAround(p)...)
 			}
 		}
 	}
@@ -75,14 +84,6 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 		return comparePodSets(a.members[0].podSet, b.members[0].podSet)
 	})
 	return out
-}
-
-// placeableNow is how many of the pod set's pods may be given a place at once.
-func (p *podSet) placeableNow() int {
-	if len(p.exclusive) > 0 {
-		return min(len(p.pods), 1)
-	}
-	return len(p.pods)
 }
 
 // countInGroups counts the pods of a pod set that belong to groups.
@@ -98,120 +99,96 @@ func countInGroups(groups []*podGroup, set *podSet) int {
 	return n
 }
 
-// needsSameNode reports whether the pod set's pods must share a node with others.
-func (tc *topologyCounts) needsSameNode(p *podSet) bool {
-	return slices.ContainsFunc(p.declared, func(id int32) bool {
-		return tc.rules[id].rule.Kind == cluster.Affinity && tc.keys[tc.rules[id].key].isHostname
-	})
+// grouper puts pods together that must share a node.
+type grouper struct {
+	counts  *topologyCounts
+	market  *market
+	podSets []*podSet
+	taken   map[*podSet]bool
 }
 
 // isFirstOfGroup reports whether the pod set's pods are the first of those that they want to share a node with.
-func (tc *topologyCounts) isFirstOfGroup(p *podSet) bool {
-	return tc.mayJoin(p, p) && !tc.affinityMetSomewhere(p)
+func (gr *grouper) isFirstOfGroup(p *podSet) bool {
+	return gr.mayJoin(p, p) && !slices.ContainsFunc(gr.counts.hostAffinities(p), func(id int32) bool {
+		return gr.counts.rules[id].total > 0 // a pod that it asks for has a place already
+	})
 }
 
 // groupsAround joins the pod set's pods with each other, if they select themselves and nobody else is selected yet, or
 // with pods of another pod set that are selected.
-func (tc *topologyCounts) groupsAround(mk *market, p *podSet, podSets []*podSet, taken map[*podSet]bool) []*podGroup {
-	if tc.isFirstOfGroup(p) {
-		return tc.mutualGroups(mk, p, podSets, taken)
+func (gr *grouper) groupsAround(p *podSet) []*podGroup {
+	if gr.isFirstOfGroup(p) {
+		return gr.mutualGroups(p)
 	}
-	for _, leader := range podSets {
-		if leader == p || taken[leader] || len(leader.pods) == 0 || tc.needsSameNode(leader) ||
-			!tc.mayJoin(p, leader) || len(leader.class.Unsupported) > 0 {
+	for _, leader := range gr.podSets {
+		if leader == p || gr.taken[leader] || len(leader.pods) == 0 || len(gr.counts.hostAffinities(leader)) > 0 ||
+			!gr.mayJoin(p, leader) || len(leader.class.Unsupported) > 0 {
 			continue
 		}
-		if out := tc.splitIntoGroups(mk, []groupMember{{leader, 1}, {p, 1}}, 1, p.placeableNow(),
+		if out := gr.splitIntoGroups([]groupMember{{leader, 1}, {p, 1}}, 1, p.placeableNow(),
 			leader.placeableNow()); len(out) > 0 {
-			taken[leader], taken[p] = true, true
+			gr.taken[leader], gr.taken[p] = true, true
 			return out
 		}
 	}
-	p.lastConflict = &ruleConflict{rule: tc.hostAffinity(p)}
+	gr.noteNoGroup(p)
 	return nil
+}
+
+// noteNoGroup notes that the group that the pod set's pods want could not be had.
+func (gr *grouper) noteNoGroup(p *podSet) {
+	p.lastConflict = &ruleConflict{rule: gr.counts.rules[gr.counts.hostAffinities(p)[0]].rule}
 }
 
 // mutualGroups makes one group of the pod sets that ask to share a node with the same pods, themselves among them: as
 // many of their pods as the largest node holds.
-func (tc *topologyCounts) mutualGroups(mk *market, set *podSet, podSets []*podSet, taken map[*podSet]bool) []*podGroup {
+func (gr *grouper) mutualGroups(set *podSet) []*podGroup {
 	var members []groupMember
-	for _, other := range podSets {
-		same := tc.mayJoin(other, set) && !taken[other] && !other.withoutGroup && len(other.class.Unsupported) == 0
+	for _, other := range gr.podSets {
+		same := gr.mayJoin(other, set) && !gr.taken[other] && !other.withoutGroup && len(other.class.Unsupported) == 0
 		if other != set && (!same || len(other.pods) == 0) {
 			continue
 		}
 		next := append(slices.Clone(members), groupMember{other, 1})
-		if fs := mk.feasibleSet((&podGroup{members: next}).classes(), require.Set{}); len(fs.largestRooms) > 0 {
-			for n := min(other.placeableNow(), tc.maxPerNode(next, len(next)-1)); n > 0; n-- {
+		if fs := gr.market.feasibleSet((&podGroup{members: next}).classes(), require.Set{}); len(fs.largestRooms) > 0 {
+			for n := min(other.placeableNow(), gr.maxPerNode(next, len(next)-1)); n > 0; n-- {
 				if need := groupNeed(next, len(next)-1, n); fs.fits(&need) {
 					next[len(next)-1].count = n
 					members = next
-					taken[other] = true
+					gr.taken[other] = true
 					break
 				}
 			}
 		}
 		if len(members) == 0 || members[len(members)-1].podSet != other ||
 			members[len(members)-1].count < len(other.pods) {
-			other.lastConflict = &ruleConflict{rule: tc.hostAffinity(other)}
+			gr.noteNoGroup(other)
 		}
 	}
 	if len(members) == 0 {
 		return nil
 	}
-	var need resource.Vector
-	for _, p := range members {
-		need = need.Add(p.podSet.class.Requests.Times(int64(p.count)))
-	}
-	return []*podGroup{{members: members, units: 1, need: need}}
+	return []*podGroup{{members: members, units: 1, need: groupNeed(members, 0, members[0].count)}}
 }
 
 // mayJoin reports whether pods of a pod set that clings may share k's node: k's pods are what all of its rules ask for.
-func (tc *topologyCounts) mayJoin(other, p *podSet) bool {
-	rules := tc.hostAffinities(other)
+func (gr *grouper) mayJoin(other, p *podSet) bool {
+	rules := gr.counts.hostAffinities(other)
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(id int32) bool {
 		_, chosen := slices.BinarySearch(p.selectedBy, id)
 		return !chosen
 	})
 }
 
-// hostAffinities are the rules by which the pod set's pods must share a node with others, sorted.
-func (tc *topologyCounts) hostAffinities(p *podSet) []int32 {
-	var out []int32
-	for _, id := range p.declared {
-		if t := &tc.rules[id]; t.rule.Kind == cluster.Affinity && tc.keys[t.key].isHostname {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// affinityMetSomewhere reports whether a pod that the pod set's affinity to a node selects has a place already.
-func (tc *topologyCounts) affinityMetSomewhere(p *podSet) bool {
-	return slices.ContainsFunc(p.declared, func(id int32) bool {
-		t := &tc.rules[id]
-		return t.rule.Kind == cluster.Affinity && tc.keys[t.key].isHostname && t.total > 0
-	})
-}
-
-func (tc *topologyCounts) hostAffinity(p *podSet) *cluster.Rule {
-	for _, id := range p.declared {
-		if t := &tc.rules[id]; t.rule.Kind == cluster.Affinity && tc.keys[t.key].isHostname {
-			return t.rule
-		}
-	}
-	return nil
-}
-
 // splitIntoGroups shares total pods of one of the parts out over the groups, as evenly as the largest node allows.
 // Leaders without followers go alone.
-func (tc *topologyCounts) splitIntoGroups(mk *market, members []groupMember, of, total, companies int) []*podGroup {
+func (gr *grouper) splitIntoGroups(members []groupMember, of, total, companies int) []*podGroup {
 	var out []*podGroup
 	model := podGroup{members: members}
-	fs := mk.feasibleSet(model.classes(), require.Set{})
+	fs := gr.market.feasibleSet(model.classes(), require.Set{})
 	for total > 0 && companies > 0 {
 		n := (total + companies - 1) / companies
-		for n = min(n, tc.maxPerNode(members, of)); n > 0; n-- {
+		for n = min(n, gr.maxPerNode(members, of)); n > 0; n-- {
 			if need := groupNeed(members, of, n); fs.fits(&need) {
 				break
 			}
@@ -230,7 +207,7 @@ func (tc *topologyCounts) splitIntoGroups(mk *market, members []groupMember, of,
 
 // maxPerNode is how many pods of one of the parts can share a node with each other and with the rest of the group, room
 // aside: ports, volumes for one pod only, anti-affinity and spread over hosts bound it.
-func (tc *topologyCounts) maxPerNode(members []groupMember, of int) int {
+func (gr *grouper) maxPerNode(members []groupMember, of int) int {
 	p, most := members[of].podSet, 1<<30
 	if len(p.class.Ports) > 0 || len(p.exclusive) > 0 {
 		most = 1
@@ -242,20 +219,20 @@ func (tc *topologyCounts) maxPerNode(members []groupMember, of int) int {
 		}
 		for _, id := range p.declared {
 			_, chosen := slices.BinarySearch(other.selectedBy, id)
-			rule := tc.rules[id].rule
+			rule := gr.counts.rules[id].rule
 			switch {
 			case !chosen:
 			case rule.Kind == cluster.AntiAffinity && i != of:
 				return 0
 			case rule.Kind == cluster.AntiAffinity:
 				most = 1
-			case rule.Kind == cluster.Spread && tc.keys[tc.rules[id].key].isHostname && i == of:
+			case rule.Kind == cluster.Spread && gr.counts.rules[id].onHostname && i == of:
 				most = min(most, rule.MaxSkew)
 			}
 		}
 		for _, id := range other.declared {
 			if _, chosen := slices.BinarySearch(p.selectedBy, id); chosen && i != of &&
-				tc.rules[id].rule.Kind == cluster.AntiAffinity {
+				gr.counts.rules[id].rule.Kind == cluster.AntiAffinity {
 				return 0
 			}
 		}

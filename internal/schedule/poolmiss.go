@@ -134,16 +134,6 @@ func (pm *poolMarket) missByPort(out *PoolMiss, p *podSet, sold require.Bits) re
 	return free
 }
 
-// holder names an exclusive volume that another pod has; empty if there is none.
-func (v *volumeUse) holder(handles []string) string {
-	for _, handle := range handles {
-		if v.taken[handle] {
-			return handle
-		}
-	}
-	return ""
-}
-
 func (pm *poolMarket) fitting(rows require.Bits, need resource.Vector) require.Bits {
 	out := require.NewBits(len(pm.room))
 	for i := range rows.All {

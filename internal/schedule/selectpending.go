@@ -5,21 +5,11 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/require"
 )
 
-// What one placement takes on of rules between pods. Each class may have rules of its own, and whoever may create pods
-// may create classes: the work grows with the square of rules that look at pods of any label. Pods beyond these bounds
-// wait for the next placement, whoever asks for less first. Nobody else is held up by them.
-const (
-	// MostWide bounds the rules that name no label which the pods they look at must have.
-	MostWide = 128
-	// MostRules bounds all rules, MostKeys the topology keys that they are about.
-	MostRules = 50_000
-	MostKeys  = 512
-	// modest classes, with so many rules that are not wide, come first.
-	modest = 8
-)
+// modest classes, with so many rules that are not wide, come first. Pods beyond the bounds of a rule budget wait for
+// the next placement, whoever asks for less first. Nobody else is held up by them.
+const modest = 8
 
 // classDemand is what a class asks of other pods.
 type classDemand struct {
@@ -129,74 +119,6 @@ func classDemandsOf(pending []*cluster.Pod, usePreferences bool) []*classDemand 
 		a.pods = append(a.pods, p)
 	}
 	return out
-}
-
-func eachRule(c *cluster.PodClass, usePreferences bool, each func(*cluster.Rule)) {
-	for _, r := range c.Rules {
-		each(r)
-	}
-	for i := range c.Preferences {
-		if r := c.Preferences[i].Rule; usePreferences && r != nil {
-			each(r)
-		}
-	}
-}
-
-// selectsByNoLabel reports whether pods of any labels may be what the rule looks at.
-func selectsByNoLabel(r *cluster.Rule) bool {
-	for i := range r.Selectors {
-		if r.Selectors[i].MatchesNone || anchorLabel(&r.Selectors[i]) >= 0 {
-			return false
-		}
-	}
-	return len(r.Selectors) > 0
-}
-
-// anchorLabel is the place of a label of which the selector asks for listed values, −1 if there is none.
-func anchorLabel(s *cluster.Selector) int {
-	return slices.IndexFunc(s.Labels, func(e require.Entry) bool {
-		_, finite := e.Values.Listed()
-		return finite && !e.Values.AllowsAbsent()
-	})
-}
-
-// ruleBudget counts what the classes that were taken on ask for; the same rule of several counts once.
-type ruleBudget struct {
-	rules, keys    map[string]bool
-	wide           int
-	usePreferences bool
-}
-
-func newRuleBudget(usePreferences bool) *ruleBudget {
-	return &ruleBudget{rules: make(map[string]bool), keys: make(map[string]bool), usePreferences: usePreferences}
-}
-
-// admit counts a class and reports whether all is still within bounds. One that is not within bounds is not counted.
-func (b *ruleBudget) admit(c *cluster.PodClass) bool {
-	var rules, keys []string
-	allDomains := 0
-	eachRule(c, b.usePreferences, func(r *cluster.Rule) {
-		if b.rules[r.Key] {
-			return
-		}
-		if rules = append(rules, r.Key); selectsByNoLabel(r) {
-			allDomains++
-		}
-		if !b.keys[r.TopologyKey] {
-			keys = append(keys, r.TopologyKey)
-		}
-	})
-	if b.wide+allDomains > MostWide || len(b.rules)+len(rules) > MostRules || len(b.keys)+len(keys) > MostKeys {
-		return false
-	}
-	b.wide += allDomains
-	for _, key := range rules {
-		b.rules[key] = true
-	}
-	for _, key := range keys {
-		b.keys[key] = true
-	}
-	return true
 }
 
 // classesWithSeats are the classes for whose pods nodes are on their way.

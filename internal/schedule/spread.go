@@ -124,6 +124,26 @@ func (s *spreadCounts) addPods(domain, n int32) {
 	}
 }
 
+// addSpreadDomains makes the domains of a place count in which the pod set's pods could be.
+func (tc *topologyCounts) addSpreadDomains(p *podSet, domains []int32) {
+	for _, n := range p.spreads {
+		s := &tc.spreads[n]
+		lacking := slices.ContainsFunc(s.keys, func(key int32) bool { return domains[key] == noDomain })
+		if domains[s.key] >= 0 && !lacking && !tc.rules[s.rule].onHostname {
+			s.addDomain(domains[s.key])
+		}
+	}
+}
+
+// podsSeen counts the pods that the pod set's spreads see in the domains of a place.
+func (tc *topologyCounts) podsSeen(p *podSet, domains []int32) int {
+	n := 0
+	for _, i := range p.spreads {
+		n += int(tc.spreads[i].countAt(domains[tc.spreads[i].key]))
+	}
+	return n
+}
+
 // lowestCount is the number of pods of the emptiest domain, as the rule counts it.
 func (s *spreadCounts) lowestCount(rule *cluster.Rule) int32 {
 	if s.domains < rule.MinDomains {
@@ -138,4 +158,42 @@ func (s *spreadCounts) countAt(domain int32) int32 {
 		return 0
 	}
 	return s.counts[domain]
+}
+
+// addPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the
+// launch decides.
+func (tc *topologyCounts) addPossibleDomains(requirements require.Set, h *cluster.Host, pos *position) {
+	for i := range tc.spreads {
+		s := &tc.spreads[i]
+		if s.unused || pos.domains[s.key] != undecidedDomain {
+			continue
+		}
+		rule := tc.rules[s.rule].rule
+		if !rule.AnyNode && !h.MayMeet(s.class.OwnOrAllTerms()) {
+			continue
+		}
+		if _, tainted := cluster.Untolerated(s.class.Tolerations, h.Taints); tainted && rule.HonorTaints {
+			continue
+		}
+		asked, _ := requirements.Get(tc.keys[s.key].label)
+		listed, finite := asked.Listed()
+		if !finite {
+			continue
+		}
+		for _, value := range listed {
+			s.addDomain(tc.domainIndex(s.key, value))
+		}
+	}
+}
+
+// spreadsOverSeveralKeys reports whether the pod set's pods are spread over several keys beside the hostname: then not
+// every order in which they are let in comes to an end.
+func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
+	keys := 0
+	for _, n := range p.spreads {
+		if !tc.rules[tc.spreads[n].rule].onHostname {
+			keys++
+		}
+	}
+	return keys > 1
 }

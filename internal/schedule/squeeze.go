@@ -35,33 +35,32 @@ func (mk *market) requireDaemons(which daemonRoomRule) {
 	for _, pm := range mk.markets {
 		pm.takeDaemonShare(which)
 	}
-	mk.refresh()
+	mk.refreshAll()
 }
 
 // squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It
 // first leaves those out that are too large for the instance type: they never get a pod there. If that does not help,
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
 // their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
-// node that is bought. It reports whether it did anything; the shop is left without any DaemonSet then.
-func (p *Placement) squeeze(counts *topologyCounts, mk *market, podSets []*podSet, fit *hostFitter,
-	bins []*openBin) ([]*openBin, bool) {
+// node that is bought. It reports whether it did anything; the market is left without any DaemonSet then.
+func (p *Placement) squeeze(b *buyer, podSets []*podSet) (bins []*openBin, squeezed bool) {
+	mk := b.market
 	podSets = mk.overrunPodSets(podSets)
 	if len(podSets) == 0 {
-		return bins, false
+		return nil, false
 	}
 	defer setAsideRunning(podSets)()
 	for _, p := range podSets {
 		p.hopeless = false // what there is for it depends on others' priorities now
 	}
-	first := len(bins)
 	mk.requireDaemons(requireFittingDaemons())
-	bins = buyAll(counts, mk, podSets, fit, bins)
+	bins = b.buy(podSets)
 	for _, same := range mk.groupByPreemptors(podSets) {
 		mk.requireDaemons(requirePreemptingDaemons(same[len(same)-1].class.Priority))
-		bins = buyAll(counts, mk, same, fit, bins)
+		bins = append(bins, b.buy(same)...)
 	}
-	for _, b := range bins[first:] {
-		p.noteSqueeze(b)
+	for _, bin := range bins {
+		p.noteSqueeze(bin)
 	}
 	mk.requireDaemons(requirePreemptingDaemons(math.MaxInt32))
 	return bins, true

@@ -15,7 +15,7 @@ type tierPacker struct {
 	tier           []*poolMarket
 	items          []*packItem
 	preferences    *preferenceScores
-	market         *market
+	buyer          *buyer
 	problem        pack.Problem
 	offerings      []poolOffering // by bin type
 	setNumbers     map[*feasibleSet]int
@@ -31,12 +31,12 @@ type poolOffering struct {
 }
 
 // newTierPacker writes the items and the tier down as a problem of packing.
-func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
-	t := &tierPacker{tier: tier, items: items, preferences: preferences, market: mk,
+func (b *buyer) newTierPacker(tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
+	t := &tierPacker{tier: tier, items: items, preferences: preferences, buyer: b,
 		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int),
 		reservations: make(map[string]int)}
-	t.offerings, t.problem.BinTypes = mk.scratchOfferings[:0], mk.scratchBinTypes[:0]
-	mk.scratchOfferings, mk.scratchBinTypes = nil, nil // until they are given back
+	t.offerings, t.problem.BinTypes = b.scratchOfferings[:0], b.scratchBinTypes[:0]
+	b.scratchOfferings, b.scratchBinTypes = nil, nil // until they are given back
 	for _, it := range items {
 		it.Feasible, it.Unrestricted, it.Preference = t.numberSet(it.feasible), t.numberSet(it.anyDomain), -1
 		if it.preferences != nil {
@@ -56,8 +56,8 @@ func newTierPacker(mk *market, tier []*poolMarket, items []*packItem, preference
 		}
 		t.problem.FeasibleSets = append(t.problem.FeasibleSets, bits)
 	}
-	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), mk.brief
-	if !mk.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool {
+	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), b.brief
+	if !b.market.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool {
 		return pm.firstMinValuesKey() != ""
 	}) {
 		t.problem.Suits = t.meetsMinValues
@@ -158,7 +158,7 @@ func (t *tierPacker) numberReservation(o *cluster.Offering) int {
 	if !known {
 		n = len(t.problem.Reservations)
 		t.reservations[o.Reservation] = n
-		t.problem.Reservations = append(t.problem.Reservations, t.market.reservations[o.Reservation])
+		t.problem.Reservations = append(t.problem.Reservations, t.buyer.market.reservations[o.Reservation])
 	}
 	return n
 }
@@ -208,10 +208,10 @@ func (t *tierPacker) chooseOffering(offer int, content []pack.Part) *chosenOffer
 
 // solve solves the problem and adds the nodes to the placement. It is the last thing that a buyer does.
 func (t *tierPacker) solve() []*openBin {
-	defer func() { t.market.scratchOfferings, t.market.scratchBinTypes = t.offerings, t.problem.BinTypes }()
+	defer func() { t.buyer.scratchOfferings, t.buyer.scratchBinTypes = t.offerings, t.problem.BinTypes }()
 	solution := pack.Solve(&t.problem)
 	bins := solution.Bins
-	t.market.truncated = t.market.truncated || solution.Truncated
+	t.buyer.truncated = t.buyer.truncated || solution.Truncated
 	slices.SortStableFunc(bins, func(x, y pack.Bin) int { // by content, so that the order says something to a reader
 		return cmp.Or(slices.CompareFunc(x.Parts, y.Parts, func(x, y pack.Part) int {
 			return cmp.Or(x.Item-y.Item, y.Count-x.Count)
@@ -230,7 +230,7 @@ func (t *tierPacker) solve() []*openBin {
 		}
 		co.market.limits.charge(model.Capacity, bin.Times)
 		if id := co.market.pool.Catalog.Offerings[co.offering].Reservation; id != "" {
-			t.market.reservations[id] -= bin.Times
+			t.buyer.market.reservations[id] -= bin.Times
 		}
 	}
 	return out
@@ -269,5 +269,31 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 		p.units -= take
 		p.group.units -= take
 		n -= take
+	}
+}
+
+// firstTierOnly leaves each feasible set what the first tier sells that has something for it, reservations aside: that
+// is where its pods would go, and what there are only a few of says nothing of what a pod is worth.
+func (t *tierPacker) firstTierOnly() {
+	tier := make(map[*poolMarket]int)
+	for i, pools := range t.buyer.market.tiers {
+		for _, pm := range pools {
+			tier[pm] = i
+		}
+	}
+	for n, bits := range t.problem.FeasibleSets {
+		first := len(t.buyer.market.tiers)
+		for i := range bits.All {
+			if t.problem.BinTypes[i].Reservation < 0 {
+				first = min(first, tier[t.offerings[i].market])
+			}
+		}
+		kept := bits.AndNot(bits)
+		for i := range bits.All {
+			if t.problem.BinTypes[i].Reservation < 0 && tier[t.offerings[i].market] == first {
+				kept.Set(i)
+			}
+		}
+		t.problem.FeasibleSets[n] = kept
 	}
 }

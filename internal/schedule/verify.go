@@ -1,136 +1,101 @@
 package schedule
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// copyTo makes out a copy of what has been counted, in the memory that out has; rules, pod sets and the numbers of
-// domains are shared. It is for as long as the counts that it came from do not change. Rules and spreads that are not
-// among those that are asked for stay empty; nil asks for all. Where only some are asked for, it is for nodes to come:
-// what keeps pods off the nodes that are there is left out. A search makes thousands of copies: without the memory of
-// the last one, most of what it allocates would be these.
-func (tc *topologyCounts) copyTo(out *topologyCounts, rules, spreads []bool) *topologyCounts {
-	old := *out
-	*out = *tc
-	out.volumes = tc.volumes.copyTo(old.volumes)
-	out.keys = resize(old.keys, len(tc.keys))
-	for i := range tc.keys {
-		own := out.keys[i].ownNumbers
-		if own == nil {
-			own = make(map[string]int32)
-		}
-		clear(own)
-		if tc.keys[i].isCopy {
-			maps.Copy(own, tc.keys[i].ownNumbers)
-		}
-		out.keys[i] = tc.keys[i]
-		out.keys[i].isCopy, out.keys[i].ownNumbers, out.keys[i].names = true, own, slices.Clip(tc.keys[i].names)
-	}
-	out.rules = resize(old.rules, len(tc.rules))
-	for i := range tc.rules {
-		t, match, carry, from := &tc.rules[i], out.rules[i].selected[:0], out.rules[i].declaring[:0],
-			tc.rules[i].firstDomain
-		switch {
-		case rules == nil || rules[i] && !(t.rule.Kind == cluster.AntiAffinity && tc.keys[t.key].isHostname):
-			match, carry = append(match, t.selected...), append(carry, t.declaring...)
-		case rules[i]:
-			from = int32(len(tc.keys[t.key].names))
-		}
-		out.rules[i] = *t
-		out.rules[i].selected, out.rules[i].declaring, out.rules[i].firstDomain = match, carry, from
-	}
-	out.spreads = resize(old.spreads, len(tc.spreads))
-	for i := range tc.spreads {
-		s, match, levels := &tc.spreads[i], out.spreads[i].counts[:0], out.spreads[i].levels[:0]
-		idle := spreads != nil && !spreads[i]
-		if !idle {
-			match, levels = append(match, s.counts...), append(levels, s.levels...)
-		}
-		out.spreads[i] = *s
-		out.spreads[i].counts, out.spreads[i].levels, out.spreads[i].unused = match, levels, s.unused || idle
-	}
-	return out
-}
-
-// resize has n elements; what the list holds already, behind its end too, stays where it is.
-func resize[E any](list []E, n int) []E {
-	list = list[:cap(list)]
-	if n > len(list) {
-		list = append(list, make([]E, n-len(list))...)
-	}
-	return list[:n]
-}
-
 // verify lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the
 // rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
-// topology counts then counts those who did.
-func verify(t *topologyCounts, mk *market, bins []*openBin, first int) (kept []*openBin, dropped int) {
-	defer func() {
-		for _, b := range kept {
-			for i := range b.contents {
-				t.volumes.reserve(b.contents[i].podSet.exclusive)
-			}
-		}
-	}()
-	if len(t.rules) == 0 {
-		return bins, 0
+// topology counts then count those who did.
+func (b *buyer) verify(bins []*openBin, assigned map[*podSet][]*feasibleSet) (kept []*openBin, dropped int) {
+	if kept = bins; len(b.counts.rules) > 0 {
+		v := b.openNodes(bins)
+		// Whoever has no rule of his own may come first, then those who were assigned, in that order, then anybody.
+		v.letIn(func(p *podSet) bool { return len(p.declared) == 0 })
+		v.placeInOrder(assigned)
+		v.letIn(func(*podSet) bool { return true })
+		kept, dropped = b.takeOutRejected(bins, v.in)
 	}
-	spots := make([]*position, len(bins))
-	for i, b := range bins {
-		if b.hostState != nil {
-			spots[i] = b.hostState.position
+	for _, bin := range kept {
+		for i := range bin.contents {
+			b.counts.volumes.reserve(bin.contents[i].podSet.exclusive)
+		}
+	}
+	return kept, dropped
+}
+
+// verification is pods on their way into new nodes.
+type verification struct {
+	counts *topologyCounts
+	bins   []*openBin
+	places []*position // by bin
+	in     [][]int     // by bin and content: how many pods have got in
+}
+
+// openNodes takes the bins' nodes into the topology counts, without their pods.
+func (b *buyer) openNodes(bins []*openBin) *verification {
+	v := &verification{counts: b.counts, bins: bins, places: make([]*position, len(bins)), in: make([][]int, len(bins))}
+	for i, bin := range bins {
+		v.in[i] = make([]int, len(bin.contents))
+		if bin.hostState != nil {
+			v.places[i] = bin.hostState.position
 			continue
 		}
-		h := b.asHost("new-" + strconv.Itoa(first+i))
-		spots[i] = t.addNode(&h)
-		t.addPossibleDomains(b, &h, spots[i])
-		t.addDaemonsToBin(b, spots[i])
+		v.places[i] = bin.addNodeTo(b.counts, b.named+i)
 	}
-	in := make([][]int, len(bins)) // by bin and load: how many pods have got in
-	for i, b := range bins {
-		in[i] = make([]int, len(b.contents))
-	}
-	// Whoever has no rule of his own may come first, then those who were assigned, in that order, then anybody.
-	for _, strangers := range []bool{true, false} {
-		if !strangers {
-			t.placeInOrder(bins, spots, in)
-		}
-		for again := true; again; {
-			again = false
-			for i, b := range bins {
-				for j := range b.contents {
-					if ld := &b.contents[j]; !strangers || len(ld.podSet.declared) == 0 {
-						again = t.placeContent(spots[i], ld, &in[i][j]) || again
-					}
+	return v
+}
+
+// addNodeTo takes the bin's node into the topology counts, without its pods. number tells it from other new nodes.
+func (ob *openBin) addNodeTo(counts *topologyCounts, number int) *position {
+	h := ob.asHost("new-" + strconv.Itoa(number))
+	pos := counts.addNode(&h)
+	counts.addPossibleDomains(ob.Requirements, &h, pos)
+	counts.addDaemons(pos, func(d *cluster.Daemon) bool {
+		return slices.ContainsFunc(ob.market.daemons, func(landing daemonOfferings) bool {
+			return landing.daemon == d && !ob.offerings.AndNot(landing.offerings).Any()
+		})
+	})
+	return pos
+}
+
+// letIn lets pods of some pod sets in, in any order in which the rules let them.
+func (v *verification) letIn(who func(*podSet) bool) {
+	for again := true; again; {
+		again = false
+		for i, b := range v.bins {
+			for j := range b.contents {
+				if ld := &b.contents[j]; who(ld.podSet) {
+					again = v.letContentIn(i, j, ld) || again
 				}
 			}
 		}
 	}
-	for i, b := range bins {
-		out := b.removeRejected(in[i])
-		dropped += out
-		if len(b.contents) > 0 {
-			if kept = append(kept, b); out > 0 && b.hostState == nil {
-				b.buyCheaper()
-			}
-			continue
+}
+
+// letContentIn lets the content's pods in if the rules allow it: all at once if they have none, else as many as the
+// rules allow, and one at a time where they are spread, so that none of the places is used up before the others.
+func (v *verification) letContentIn(bin, content int, ld *binContent) (progress bool) {
+	pos, in := v.places[bin], &v.in[bin][content]
+	for *in < len(ld.pods) {
+		n := 1
+		if ld.podSet.hasNoRules() {
+			n = len(ld.pods)
+		} else if _, ok := v.counts.allows(pos.domains, ld.podSet); !ok {
+			break
 		}
-		if b.hostState != nil { // its room was kept in vain, which nobody else will miss in this placement
-			continue
-		}
-		b.market.limits.charge(b.Capacity, -1)
-		if id := b.market.pool.Catalog.Offerings[b.offering].Reservation; id != "" {
-			mk.reservations[id]++
+		v.counts.addPods(pos, ld.podSet, n)
+		*in += n
+		if progress = true; len(ld.podSet.spreads) > 0 {
+			break
 		}
 	}
-	return kept, dropped
+	return progress
 }
 
 // contentRef is a place that was bought for pods of a pod set.
@@ -138,21 +103,21 @@ type contentRef struct{ bin, content int }
 
 // placeInOrder lets pods that are spread in in the order in which they were assigned: then each found its place
 // allowed.
-func (tc *topologyCounts) placeInOrder(bins []*openBin, spots []*position, in [][]int) {
-	type dealt struct {
-		kind *podSet
-		site *feasibleSet
+func (v *verification) placeInOrder(assigned map[*podSet][]*feasibleSet) {
+	type where struct {
+		podSet   *podSet
+		feasible *feasibleSet
 	}
-	berths, seen := make(map[dealt][]contentRef), make(map[*podSet]bool)
+	places, seen := make(map[where][]contentRef), make(map[*podSet]bool)
 	var podSets []*podSet
-	for i, b := range bins {
+	for i, b := range v.bins {
 		for j := range b.contents {
 			p := b.contents[j].podSet
-			if len(p.assignedSets) == 0 {
+			if len(assigned[p]) == 0 {
 				continue
 			}
-			at := dealt{p, b.contents[j].feasible}
-			berths[at] = append(berths[at], contentRef{i, j})
+			at := where{p, b.contents[j].feasible}
+			places[at] = append(places[at], contentRef{i, j})
 			if !seen[p] {
 				seen[p], podSets = true, append(podSets, p)
 			}
@@ -162,47 +127,50 @@ func (tc *topologyCounts) placeInOrder(bins []*openBin, spots []*position, in []
 	for again := true; again; {
 		again = false
 		for _, p := range podSets {
-			for len(p.assignedSets) > 0 {
-				at := dealt{p, p.assignedSets[0]}
-				for len(berths[at]) > 0 && isFull(bins, in, berths[at][0]) {
-					berths[at] = berths[at][1:]
+			for len(assigned[p]) > 0 {
+				at := where{p, assigned[p][0]}
+				for len(places[at]) > 0 && v.isFull(places[at][0]) {
+					places[at] = places[at][1:]
 				}
-				if len(berths[at]) > 0 {
-					b := berths[at][0]
-					if _, ok := tc.allows(spots[b.bin].domains, p); !ok {
+				if len(places[at]) > 0 {
+					to := places[at][0]
+					if _, ok := v.counts.allows(v.places[to.bin].domains, p); !ok {
 						break
 					}
-					tc.addPods(spots[b.bin].domains, spots[b.bin].countsForSpread, p, 1)
-					in[b.bin][b.content]++
+					v.counts.addPods(v.places[to.bin], p, 1)
+					v.in[to.bin][to.content]++
 					again = true
 				}
-				p.assignedSets = p.assignedSets[1:]
+				assigned[p] = assigned[p][1:]
 			}
 		}
 	}
 }
 
-func isFull(bins []*openBin, in [][]int, b contentRef) bool {
-	return in[b.bin][b.content] == len(bins[b.bin].contents[b.content].pods)
+func (v *verification) isFull(at contentRef) bool {
+	return v.in[at.bin][at.content] == len(v.bins[at.bin].contents[at.content].pods)
 }
 
-// placeContent lets the load's pods in if the rules allow it: all at once if they have none, else as many as the rules
-// allow, and one at a time where they are spread, so that none of the places is used up before the others.
-func (tc *topologyCounts) placeContent(pos *position, ld *binContent, in *int) (progress bool) {
-	for *in < len(ld.pods) {
-		n := 1
-		if ld.podSet.hasNoRules() {
-			n = len(ld.pods)
-		} else if _, ok := tc.allows(pos.domains, ld.podSet); !ok {
-			break
+// takeOutRejected takes the pods out of the bins that are not in, and the bins that are empty then.
+func (b *buyer) takeOutRejected(bins []*openBin, in [][]int) (kept []*openBin, dropped int) {
+	for i, bin := range bins {
+		out := bin.removeRejected(in[i])
+		dropped += out
+		if len(bin.contents) > 0 {
+			if kept = append(kept, bin); out > 0 && bin.hostState == nil {
+				bin.buyCheaper()
+			}
+			continue
 		}
-		tc.addPods(pos.domains, pos.countsForSpread, ld.podSet, n)
-		*in += n
-		if progress = true; len(ld.podSet.spreads) > 0 {
-			break
+		if bin.hostState != nil { // its room was kept in vain, which nobody else will miss in this placement
+			continue
+		}
+		bin.market.limits.charge(bin.Capacity, -1)
+		if id := bin.market.pool.Catalog.Offerings[bin.offering].Reservation; id != "" {
+			b.market.reservations[id]++
 		}
 	}
-	return progress
+	return kept, dropped
 }
 
 // removeRejected gives the pods back that are not in.
@@ -268,32 +236,6 @@ func (ob *openBin) asHost(name string) cluster.Host {
 	})
 }
 
-// addPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the
-// launch decides.
-func (tc *topologyCounts) addPossibleDomains(b *openBin, h *cluster.Host, pos *position) {
-	for i := range tc.spreads {
-		s := &tc.spreads[i]
-		if s.unused || pos.domains[s.key] != undecidedDomain {
-			continue
-		}
-		rule := tc.rules[s.rule].rule
-		if !rule.AnyNode && !h.MayMeet(s.class.OwnOrAllTerms()) {
-			continue
-		}
-		if _, tainted := cluster.Untolerated(s.class.Tolerations, h.Taints); tainted && rule.HonorTaints {
-			continue
-		}
-		asked, _ := b.Requirements.Get(tc.keys[s.key].label)
-		listed, finite := asked.Listed()
-		if !finite {
-			continue
-		}
-		for _, value := range listed {
-			s.addDomain(tc.domainIndex(s.key, value))
-		}
-	}
-}
-
 // finish writes down who is in the bin.
 func (ob *openBin) finish() Bin {
 	b := ob.Bin
@@ -308,30 +250,6 @@ func (ob *openBin) finish() Bin {
 		b.Seats = append(b.Seats, cluster.Seat{Class: ld.podSet.class.Key, Count: len(ld.pods)})
 	}
 	return b
-}
-
-// lowerBound is a price that no choice of nodes for the bins' pods can undercut, whatever pool they come from.
-func lowerBound(mk *market, bins []*openBin) float64 {
-	if len(bins) == 0 {
-		return 0
-	}
-	mk.refreshWithoutLimits()
-	counts := make(map[itemKey]*packItem)
-	var items []*packItem
-	for _, b := range bins {
-		for _, ld := range b.contents {
-			fs := mk.feasibleSet([]*cluster.PodClass{ld.podSet.class}, nil)
-			key := itemKey{need: ld.podSet.class.Requests, feasible: fs}
-			s := counts[key]
-			if s == nil {
-				s = &packItem{feasible: fs, anyDomain: fs, Item: pack.Item{Need: ld.podSet.class.Requests}}
-				counts[key] = s
-				items = append(items, s)
-			}
-			s.Count += len(ld.pods)
-		}
-	}
-	return pack.Bound(&newTierPacker(mk, mk.markets, items, newPreferenceScores(nil, false)).problem)
 }
 
 // refreshWithoutLimits forgets limits: they never make anything cheaper.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
@@ -19,13 +18,13 @@ type RemovableNode struct {
 //
 // A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
 type WhatIf struct {
-	counts         *topologyCounts
-	market         *market
-	usePreferences bool
-	departing      []*departingNode
-	targets        []*targetNode
-	trees          map[string]*targetTree
-	dims           []int
+	counts    *topologyCounts
+	market    *market
+	buyer     *buyer
+	departing []*departingNode
+	targets   []*targetNode
+	trees     map[string]*targetTree
+	dims      []int
 	// promisedHosts are the hosts that pods of the overlay have been sent to.
 	promisedHosts map[string]bool
 
@@ -92,9 +91,8 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 		all = append(all, departures[i].Pods...)
 	}
 	w := &WhatIf{counts: newTopologyCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base,
-		settings.RelaxMinValues),
-		usePreferences: !settings.IgnorePreferences, trees: make(map[string]*targetTree),
-		promisedHosts: make(map[string]bool)}
+		settings.RelaxMinValues), trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
+	w.buyer = &buyer{market: w.market, usePreferences: !settings.IgnorePreferences}
 	sorter := newPodSetBuilder(w.counts)
 	for _, p := range pending {
 		set := sorter.podSetOf(p)
@@ -104,12 +102,12 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	slices.SortStableFunc(waiting, comparePodSets)
 	w.sortPods(sorter, departures)
 	hosts := o.Hosts()
-	houses := addHosts(w.counts, hosts)
-	addHosts(w.counts, o.LeavingHosts())
-	w.counts.markDaemonFollowers(w.market, sorter.podSets)
+	houses := w.counts.addHosts(hosts)
+	w.counts.addHosts(o.LeavingHosts())
+	w.counts.markDaemonFollowers(sorter.podSets)
+	w.market.noteDaemonFollowers(sorter.podSets)
 	var settled Placement
-	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, usePreferences: w.usePreferences,
-		out: &settled}).fitAll()
+	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, out: &settled}).fitAll()
 	for i := range settled.Assigned {
 		w.promisedHosts[settled.Assigned[i].Host] = true
 	}
@@ -191,61 +189,27 @@ func (w *WhatIf) findTargets(hosts []*hostState, departures []RemovableNode, ope
 // computeWorth works out what pods of each pod set are worth: what they have to pay at least, whatever nodes are
 // bought.
 func (w *WhatIf) computeWorth() {
-	var items []*packItem
-	byKey, of := make(map[itemKey]int), make(map[*movingPods]int)
+	var classes []*cluster.PodClass
+	var counts []int
+	at := make(map[*movingPods]int)
 	for _, d := range w.departing {
 		for _, b := range d.pods {
-			at, known := of[b.movingPods]
+			i, known := at[b.movingPods]
 			if !known {
-				where := w.market.feasibleSet([]*cluster.PodClass{b.class}, nil)
-				key := itemKey{need: b.class.Requests, feasible: where}
-				if at, known = byKey[key]; !known {
-					at = len(items)
-					byKey[key] = at
-					items = append(items, &packItem{feasible: where, anyDomain: where,
-						Item: pack.Item{Need: b.class.Requests}})
-				}
-				of[b.movingPods] = at
+				i = len(classes)
+				at[b.movingPods], classes, counts = i, append(classes, b.class), append(counts, 0)
 			}
-			items[at].Count += len(b.pods)
+			counts[i] += len(b.pods)
 		}
 	}
-	if len(items) == 0 || len(w.market.markets) == 0 {
-		return
-	}
-	buyer := newTierPacker(w.market, w.market.markets, items, newPreferenceScores(nil, false))
-	buyer.firstTierOnly()
-	worth := pack.Worth(&buyer.problem)
-	for m, at := range of {
-		m.worth = worth[at]
+	worth := w.buyer.worthOf(classes, counts)
+	for m, i := range at {
+		m.worth = worth[i]
 	}
 }
 
-// firstTierOnly leaves each feasible set what the first tier sells that has something for it, reservations aside: that
-// is where its pods would go, and what there are only a few of says nothing of what a pod is worth.
-func (t *tierPacker) firstTierOnly() {
-	tier := make(map[*poolMarket]int)
-	for i, pools := range t.market.tiers {
-		for _, pm := range pools {
-			tier[pm] = i
-		}
-	}
-	for n, bits := range t.problem.FeasibleSets {
-		first := len(t.market.tiers)
-		for i := range bits.All {
-			if t.problem.BinTypes[i].Reservation < 0 {
-				first = min(first, tier[t.offerings[i].market])
-			}
-		}
-		kept := bits.AndNot(bits)
-		for i := range bits.All {
-			if t.problem.BinTypes[i].Reservation < 0 && tier[t.offerings[i].market] == first {
-				kept.Set(i)
-			}
-		}
-		t.problem.FeasibleSets[n] = kept
-	}
-}
+// Faults are the invariants that were found violated so far.
+func (w *WhatIf) Faults() []Fault { return w.buyer.faults }
 
 // Steps is about how often rules between pods have been looked at so far: most of the work where there are many.
 func (w *WhatIf) Steps() int { return w.steps }

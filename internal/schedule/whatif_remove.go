@@ -137,7 +137,7 @@ func (w *WhatIf) admits(target *targetNode, m *movingPods) bool {
 	if _, ok := w.counts.allows(target.domains, m.podSet); !ok {
 		return false
 	}
-	return !slices.ContainsFunc(m.exclusive, func(handle string) bool { return w.counts.volumes.taken[handle] })
+	return w.counts.volumes.holder(m.exclusive) == ""
 }
 
 // placeAt gives n pods of the batch a place.
@@ -157,18 +157,13 @@ func (w *WhatIf) placeAt(target *targetNode, b *movingBatch, n int) {
 	w.refreshTrees(target)
 }
 
-// ruleSteps is how many rules are looked at when a pod of the pod set is put somewhere.
-func (p *podSet) ruleSteps() int { return 1 + len(p.declared) + len(p.selectedBy) }
-
 // countAt tells the topology counts that n pods more, or fewer, are there.
 func (w *WhatIf) countAt(target *targetNode, m *movingPods, n int) {
 	if !m.hasNoRules() {
 		w.steps += m.ruleSteps()
-		w.counts.addPods(target.domains, target.countsForSpread, m.podSet, n)
+		w.counts.addPods(target.position, m.podSet, n)
 	}
-	for _, handle := range m.exclusive {
-		w.counts.volumes.taken[handle] = n > 0
-	}
+	w.counts.volumes.hold(m.exclusive, n > 0)
 }
 
 // refreshTrees tells the trees that a target node's room has changed.
@@ -252,14 +247,12 @@ func (w *WhatIf) clearLog() {
 type supplyState struct {
 	limits       []limitsLeft
 	reservations map[string]int
-	bounded      bool
 }
 
 func (mk *market) saveSupply() *supplyState {
-	out := &supplyState{reservations: maps.Clone(mk.reservations), bounded: len(mk.reservations) > 0}
+	out := &supplyState{reservations: maps.Clone(mk.reservations)}
 	for _, pm := range mk.markets {
 		out.limits = append(out.limits, pm.limits)
-		out.bounded = out.bounded || pm.pool.Limits.Any()
 	}
 	return out
 }
@@ -269,7 +262,5 @@ func (s *supplyState) restore(mk *market) {
 		pm.limits = s.limits[i]
 	}
 	mk.reservations = s.reservations
-	if s.bounded {
-		mk.refresh()
-	}
+	mk.refresh()
 }

@@ -50,6 +50,8 @@ type topologyKey struct {
 type ruleCounts struct {
 	rule *cluster.Rule
 	key  int32
+	// onHostname says that every node is a domain of its own.
+	onHostname bool
 	// selected counts the pods that the rule selects, declaring those that have it. firstDomain is the first domain
 	// that they tell of: a copy for nodes to come does without the nodes that are there.
 	selected, declaring []int32
@@ -66,7 +68,7 @@ type ruleCounts struct {
 // position is a node, as the topology counts see it.
 type position struct {
 	domains         []int32 // by key
-	countsForSpread []bool  // by spread
+	countsForSpread []bool  // by spread; nil if all count it
 }
 
 // newTopologyCounts collects the rules of the pods that look for a place, and the anti-affinity of those that have one.
@@ -80,7 +82,8 @@ func newTopologyCounts(s *cluster.Snapshot, pending []*cluster.Pod, usePreferenc
 		if !known {
 			id = int32(len(tc.rules))
 			tc.byRule[r.Key] = id
-			tc.rules = append(tc.rules, ruleCounts{rule: r, key: tc.keyIndex(r.TopologyKey)})
+			tc.rules = append(tc.rules, ruleCounts{rule: r, key: tc.keyIndex(r.TopologyKey),
+				onHostname: r.TopologyKey == cluster.HostnameLabel})
 			rules = append(rules, r)
 		}
 		t := &tc.rules[id]
@@ -202,6 +205,41 @@ func (tc *topologyCounts) rulesOf(c *cluster.PodClass) (required, preferred []in
 	return slices.Compact(required), slices.Compact(preferred)
 }
 
+// domainKeys lists the keys, hostname aside, whose domains matter to pods of the pod sets on new nodes: by their own
+// rules, and by those of others that count them or the pods of DaemonSets.
+func (tc *topologyCounts) domainKeys(podSets ...*podSet) []int32 {
+	var keys []int32
+	add := func(ids []int32) {
+		for _, id := range ids {
+			if t := &tc.rules[id]; t.required && !t.onHostname && !slices.Contains(keys, t.key) {
+				keys = append(keys, t.key)
+			}
+		}
+	}
+	add(tc.daemonRules) // wherever a node is, it brings a pod that the rule counts
+	for _, p := range podSets {
+		add(p.declared)
+		add(p.selectedBy)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// addWished counts a pod of the pod set in a domain for the rules about the key that others only wish for.
+func (tc *topologyCounts) addWished(p *podSet, key, domain int32) {
+	for _, id := range p.selectedBy {
+		if t := &tc.rules[id]; t.key == key && !t.required {
+			t.selected = addAt(t.selected, domain, 1, len(tc.keys[key].names))
+		}
+	}
+}
+
+// countWished is how many pods that the rule selects are in a domain of the key, if the rule is about that key.
+func (tc *topologyCounts) countWished(r *cluster.Rule, key, domain int32) (count int32, about bool) {
+	t := &tc.rules[tc.byRule[r.Key]]
+	return countAt(t.selected, domain), t.key == key
+}
+
 // addNode takes a node into the topology counts.
 func (tc *topologyCounts) addNode(h *cluster.Host) *position {
 	pos := &position{domains: make([]int32, len(tc.keys)), countsForSpread: make([]bool, len(tc.spreads))}
@@ -246,12 +284,13 @@ func addAt(list []int32, domain, n int32, domains int) []int32 {
 	return list
 }
 
-// addPods counts n pods of the pod set at a place. counts says which spreads count the place.
-func (tc *topologyCounts) addPods(at []int32, counts []bool, p *podSet, n int) {
-	tc.addToRules(at, counts, p.declared, p.selectedBy, n, false)
+// addPods counts n pods of the pod set at a place.
+func (tc *topologyCounts) addPods(pos *position, p *podSet, n int) {
+	tc.addToRules(pos, p.declared, p.selectedBy, n, false)
 }
 
-func (tc *topologyCounts) addToRules(at []int32, counts []bool, carries, counted []int32, n int, leaving bool) {
+func (tc *topologyCounts) addToRules(pos *position, carries, counted []int32, n int, leaving bool) {
+	at := pos.domains
 	for _, id := range carries {
 		t := &tc.rules[id]
 		if t.rule.Kind == cluster.AntiAffinity && at[t.key] >= 0 {
@@ -279,9 +318,20 @@ func (tc *topologyCounts) addToRules(at []int32, counts []bool, carries, counted
 			continue
 		}
 		for _, i := range t.spreads {
-			if counts == nil || counts[i] {
+			if pos.countsForSpread == nil || pos.countsForSpread[i] {
 				tc.spreads[i].addPods(at[t.key], int32(n))
 			}
 		}
 	}
+}
+
+// hostAffinities are the rules by which the pod set's pods must share a node with others, sorted.
+func (tc *topologyCounts) hostAffinities(p *podSet) []int32 {
+	var out []int32
+	for _, id := range p.declared {
+		if t := &tc.rules[id]; t.rule.Kind == cluster.Affinity && t.onHostname {
+			out = append(out, id)
+		}
+	}
+	return out
 }

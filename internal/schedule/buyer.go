@@ -1,0 +1,173 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/pack"
+)
+
+// maxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
+// the next may.
+const maxRounds = 3
+
+// buyer buys nodes for pods that find no room on those that are there.
+type buyer struct {
+	market *market
+	// counts are where pods are; they are told of those that get a place.
+	counts *topologyCounts
+	// hosts that are there are asked first where rules tell domains apart.
+	hosts          []*hostState
+	usePreferences bool
+	// brief asks for a good answer soon rather than for the best.
+	brief bool
+	// named is how many nodes were bought before, which all have a name.
+	named int
+	// truncated says that a search was brought to an end by its budget; faults are the invariants that were found
+	// violated on the way.
+	truncated bool
+	faults    []Fault
+	// scratchCounts is the memory of the copies of topology counts on which pods are assigned; scratchOfferings and
+	// scratchBinTypes that of the tables that tier packers write.
+	scratchCounts    topologyCounts
+	scratchOfferings []poolOffering
+	scratchBinTypes  []pack.BinType
+}
+
+// buy buys nodes for the pod sets' pods in a few rounds. Who gets none is left in the pod sets.
+func (b *buyer) buy(podSets []*podSet) []*openBin {
+	var out []*openBin
+	for round := range maxRounds {
+		if !anyUnplaced(podSets) {
+			break
+		}
+		bins, assigned := b.buyTiers(podSets, round > 0)
+		kept, dropped := b.verify(bins, assigned)
+		out = append(out, kept...)
+		b.named += len(kept)
+		if !b.anotherRoundHelps(podSets, len(kept), dropped) {
+			break
+		}
+		b.market.refresh()
+	}
+	return out
+}
+
+// anyUnplaced reports whether some pod set still has pods without a place.
+func anyUnplaced(podSets []*podSet) bool {
+	return slices.ContainsFunc(podSets, func(p *podSet) bool { return len(p.pods) > 0 })
+}
+
+// anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did,
+// or pods that wanted group that could not be had are given up, so that the group can go without them.
+func (b *buyer) anotherRoundHelps(podSets []*podSet, bought, dropped int) bool {
+	again := dropped > 0
+	for _, p := range podSets {
+		if len(p.pods) == 0 || len(p.declared) == 0 {
+			continue
+		}
+		again = again || bought > 0
+		if len(b.counts.hostAffinities(p)) > 0 && !p.withoutGroup {
+			p.withoutGroup, again = true, true
+		}
+	}
+	return again
+}
+
+// buyTiers assigns pods to domains and packs each tier of pools, the heaviest first. assigned are the feasible sets to
+// which pods were assigned whose order matters.
+func (b *buyer) buyTiers(podSets []*podSet, allDomains bool) (out []*openBin, assigned map[*podSet][]*feasibleSet) {
+	for _, p := range podSets {
+		p.lastConflict = nil
+	}
+	draft := b.counts.copyTo(&b.scratchCounts, nil, nil)
+	draft.forNewNodes = true
+	a := &domainAssigner{counts: draft, market: b.market, hosts: b.hosts, allDomains: allDomains,
+		usePreferences: b.usePreferences}
+	portions := a.assign(b.keepConsistentGroups(makePodGroups(draft, b.market, podSets)))
+	ib := &itemBuilder{counts: draft, usePreferences: b.usePreferences, avoidTaints: b.market.hasAvoidedTaints()}
+	items := ib.items(portions)
+	preferences := newPreferenceScores(ib.preferenceList, ib.avoidTaints)
+	out = a.hostBins
+	for _, tier := range b.market.tiers {
+		items = slices.DeleteFunc(items, func(it *packItem) bool { return it.remaining() == 0 })
+		if len(items) == 0 {
+			break
+		}
+		out = append(out, b.newTierPacker(tier, items, preferences).solve()...)
+	}
+	return out, a.assignedSets
+}
+
+// remaining counts what is left of an item.
+func (it *packItem) remaining() int {
+	it.Count = 0
+	for _, p := range it.shares {
+		it.Count += p.units
+	}
+	return it.Count
+}
+
+// hasAvoidedTaints reports whether some pool has taints that pods should rather avoid.
+func (mk *market) hasAvoidedTaints() bool {
+	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
+		return prefersElsewhere(nil, pm.pool.Template.Taints)
+	})
+}
+
+// soloItems are pods as items, each by itself and wherever it may go: for prices that no rules between pods make
+// lower.
+type soloItems struct {
+	market *market
+	items  []*packItem
+	byKey  map[itemKey]int
+}
+
+// add adds n pods of a class, and returns the place of their item.
+func (so *soloItems) add(class *cluster.PodClass, n int) int {
+	fs := so.market.feasibleSet([]*cluster.PodClass{class}, nil)
+	key := itemKey{need: class.Requests, feasible: fs}
+	at, known := so.byKey[key]
+	if !known {
+		at = len(so.items)
+		so.byKey[key] = at
+		so.items = append(so.items, &packItem{feasible: fs, anyDomain: fs, Item: pack.Item{Need: class.Requests}})
+	}
+	so.items[at].Count += n
+	return at
+}
+
+// lowerBound is a price that no choice of nodes for the bins' pods can undercut, whatever pool they come from.
+func (b *buyer) lowerBound(bins []*openBin) float64 {
+	if len(bins) == 0 {
+		return 0
+	}
+	b.market.refreshWithoutLimits()
+	solo := soloItems{market: b.market, byKey: make(map[itemKey]int)}
+	for _, bin := range bins {
+		for _, ld := range bin.contents {
+			solo.add(ld.podSet.class, len(ld.pods))
+		}
+	}
+	return pack.Bound(&b.newTierPacker(b.market.markets, solo.items, newPreferenceScores(nil, false)).problem)
+}
+
+// worthOf works out what a pod of each class is worth, if there are so many of each: what it has to pay at least,
+// whatever nodes are bought.
+func (b *buyer) worthOf(classes []*cluster.PodClass, counts []int) []float64 {
+	out := make([]float64, len(classes))
+	if len(classes) == 0 || len(b.market.markets) == 0 {
+		return out
+	}
+	solo, at := soloItems{market: b.market, byKey: make(map[itemKey]int)}, make([]int, len(classes))
+	for i, c := range classes {
+		at[i] = solo.add(c, counts[i])
+	}
+	t := b.newTierPacker(b.market.markets, solo.items, newPreferenceScores(nil, false))
+	t.firstTierOnly()
+	worth := pack.Worth(&t.problem)
+	for i := range out {
+		out[i] = worth[at[i]]
+	}
+	return out
+}
