@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // mostText bounds how long the sentence about the pools gets before the rest of them is only counted: an event holds
@@ -34,7 +35,7 @@ func Unplaced(u *schedule.Unplaced) string {
 			"pods than one plan takes on "+
 			"(%d that name no label of these pods, %d in all, about %d topology keys); let pods share rules, or name "+
 			"a label with its values in each selector",
-			schedule.MostWide, schedule.MostRules, schedule.MostKeys)
+			topology.MostWide, topology.MostRules, topology.MostKeys)
 	}
 	if u.TakenVolume != "" {
 		return fmt.Sprintf("%s may be used by one pod at a time, and another pod uses it or is about to", u.TakenVolume)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/pack"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // maxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
@@ -15,9 +16,9 @@ const maxRounds = 3
 type buyer struct {
 	market *market
 	// counts are where pods are; they are told of those that get a place.
-	counts *topologyCounts
+	counts *topology.Counts
 	// hosts that are there are asked first where rules tell domains apart.
-	hosts          []*hostState
+	hosts          []*topology.Host
 	usePreferences bool
 	// brief asks for a good answer soon rather than for the best.
 	brief bool
@@ -29,13 +30,13 @@ type buyer struct {
 	faults    []Fault
 	// scratchCounts is the memory of the copies of topology counts on which pods are assigned; scratchOfferings and
 	// scratchBinTypes that of the tables that tier packers write.
-	scratchCounts    topologyCounts
+	scratchCounts    topology.Counts
 	scratchOfferings []poolOffering
 	scratchBinTypes  []pack.BinType
 }
 
 // buy buys nodes for the pod sets' pods in a few rounds. Who gets none is left in the pod sets.
-func (b *buyer) buy(podSets []*podSet) []*openBin {
+func (b *buyer) buy(podSets []*topology.PodSet) []*openBin {
 	var out []*openBin
 	for round := range maxRounds {
 		if !anyUnplaced(podSets) {
@@ -54,21 +55,21 @@ func (b *buyer) buy(podSets []*podSet) []*openBin {
 }
 
 // anyUnplaced reports whether some pod set still has pods without a place.
-func anyUnplaced(podSets []*podSet) bool {
-	return slices.ContainsFunc(podSets, func(p *podSet) bool { return len(p.pods) > 0 })
+func anyUnplaced(podSets []*topology.PodSet) bool {
+	return slices.ContainsFunc(podSets, func(p *topology.PodSet) bool { return len(p.Pods) > 0 })
 }
 
 // anotherRoundHelps reports whether another round may place more: pods were turned away by what the round itself did,
 // or pods that wanted group that could not be had are given up, so that the group can go without them.
-func (b *buyer) anotherRoundHelps(podSets []*podSet, bought, dropped int) bool {
+func (b *buyer) anotherRoundHelps(podSets []*topology.PodSet, bought, dropped int) bool {
 	again := dropped > 0
 	for _, p := range podSets {
-		if len(p.pods) == 0 || len(p.declared) == 0 {
+		if len(p.Pods) == 0 || len(p.Declared) == 0 {
 			continue
 		}
 		again = again || bought > 0
-		if len(b.counts.hostAffinities(p)) > 0 && !p.withoutGroup {
-			p.withoutGroup, again = true, true
+		if len(b.counts.HostAffinities(p)) > 0 && !p.WithoutGroup {
+			p.WithoutGroup, again = true, true
 		}
 	}
 	return again
@@ -76,12 +77,13 @@ func (b *buyer) anotherRoundHelps(podSets []*podSet, bought, dropped int) bool {
 
 // buyTiers assigns pods to domains and packs each tier of pools, the heaviest first. assigned are the feasible sets to
 // which pods were assigned whose order matters.
-func (b *buyer) buyTiers(podSets []*podSet, allDomains bool) (out []*openBin, assigned map[*podSet][]*feasibleSet) {
+func (b *buyer) buyTiers(podSets []*topology.PodSet, allDomains bool) (out []*openBin,
+	assigned map[*topology.PodSet][]*feasibleSet) {
 	for _, p := range podSets {
-		p.lastConflict = nil
+		p.LastConflict = nil
 	}
-	draft := b.counts.copyTo(&b.scratchCounts, nil, nil)
-	draft.forNewNodes = true
+	draft := b.counts.CopyTo(&b.scratchCounts, nil, nil)
+	draft.ForNewNodes = true
 	a := &domainAssigner{counts: draft, market: b.market, hosts: b.hosts, allDomains: allDomains,
 		usePreferences: b.usePreferences}
 	portions := a.assign(b.keepConsistentGroups(makePodGroups(draft, b.market, podSets)))
@@ -146,7 +148,7 @@ func (b *buyer) lowerBound(bins []*openBin) float64 {
 	solo := soloItems{market: b.market, byKey: make(map[itemKey]int)}
 	for _, bin := range bins {
 		for _, ld := range bin.contents {
-			solo.add(ld.podSet.class, len(ld.pods))
+			solo.add(ld.podSet.Class, len(ld.pods))
 		}
 	}
 	return pack.Bound(&b.newTierPacker(b.market.markets, solo.items, newPreferenceScores(nil, false)).problem)

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // NoSwapReason is why no single new node takes the place of another.
@@ -29,8 +30,8 @@ func (b *buyer) chooseOne(contents []binContent, pins require.Set, below float64
 	var sets []*feasibleSet
 	var sum resource.Vector
 	for _, ld := range contents {
-		sum = sum.Add(ld.podSet.class.Requests.Times(int64(len(ld.pods))))
-		if s := b.market.feasibleSet([]*cluster.PodClass{ld.podSet.class}, pins); !slices.Contains(sets, s) {
+		sum = sum.Add(ld.podSet.Class.Requests.Times(int64(len(ld.pods))))
+		if s := b.market.feasibleSet([]*cluster.PodClass{ld.podSet.Class}, pins); !slices.Contains(sets, s) {
 			sets = append(sets, s)
 		}
 	}
@@ -60,7 +61,7 @@ func (b *buyer) takeOne(c *chosenOffering, contents []binContent) *openBin {
 // allFit reports whether all the node's pods get in, in whatever order, as kube-scheduler lets them.
 func (b *buyer) allFit(bin *openBin) bool {
 	v := b.openNodes([]*openBin{bin})
-	v.letIn(func(*podSet) bool { return true })
+	v.letIn(func(*topology.PodSet) bool { return true })
 	for j := range bin.contents {
 		if v.in[0][j] < len(bin.contents[j].pods) {
 			return false

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // daemonRepels reports whether the class's anti-affinity keeps it from every node of the market that the daemon is on.
@@ -29,10 +30,10 @@ func (pm *poolMarket) restrictByDaemons(s *cluster.Snapshot, tm *termMatch, c *c
 	}
 	friends, wanted := tm.offerings.AndNot(tm.offerings), false
 	for _, d := range pm.daemons {
-		if portsClash(c.Ports, d.daemon.Class.Ports) || pm.daemonRepels(s, c, d.daemon) {
+		if topology.PortsClash(c.Ports, d.daemon.Class.Ports) || pm.daemonRepels(s, c, d.daemon) {
 			tm.offerings = tm.offerings.AndNot(d.offerings)
 		}
-		if attached && daemonMeetsAffinity(s, c, d.daemon) {
+		if attached && topology.DaemonMeetsAffinity(s, c, d.daemon) {
 			friends, wanted = friends.Or(d.offerings), true
 		}
 	}
@@ -42,10 +43,10 @@ func (pm *poolMarket) restrictByDaemons(s *cluster.Snapshot, tm *termMatch, c *c
 }
 
 // noteDaemonFollowers notes the classes that can only go where a DaemonSet's pods come.
-func (mk *market) noteDaemonFollowers(podSets []*podSet) {
+func (mk *market) noteDaemonFollowers(podSets []*topology.PodSet) {
 	for _, p := range podSets {
-		if p.followsDaemon {
-			mk.followDaemon[p.class] = true
+		if p.FollowsDaemon {
+			mk.followDaemon[p.Class] = true
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // findDaemonsElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as
@@ -43,26 +44,27 @@ func (mk *market) findDaemonsElsewhere() {
 // buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds
 // together with all DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own
 // rule.
-func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*podSet) (bins []*openBin, settled []*podSet) {
+func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSet) (bins []*openBin,
+	settled []*topology.PodSet) {
 	mk := b.market
 	if mk.daemonsElsewhere == nil {
 		return nil, nil
 	}
-	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool {
-		return len(p.pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-			return pm.fitsSome(p.class)
+	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool {
+		return len(p.Pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
+			return pm.fitsSome(p.Class)
 		})
 	})
 	if len(podSets) == 0 {
 		return nil, nil
 	}
 	for _, p := range podSets {
-		p.hopeless = false // what there is for it depends on who else is there
+		p.Hopeless = false // what there is for it depends on who else is there
 	}
 	mk.requireDaemons(requireAllDaemons())
 	bins = b.buy(podSets)
 	for _, pm := range mk.markets {
-		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.hostState == nil && b.market == pm }) {
+		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.host == nil && b.market == pm }) {
 			continue
 		}
 		for _, o := range pm.omitted {

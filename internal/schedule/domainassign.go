@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // domainShare is groups that go to the same domains.
@@ -19,17 +20,17 @@ type domainShare struct {
 // domainAssigner decides, before anything is packed, which domains (zones, say) pods go to whose rules tell domains
 // apart. From then on each domain can be packed by itself. The hostname is left to packing.
 type domainAssigner struct {
-	counts *topologyCounts
+	counts *topology.Counts
 	market *market
 	// allDomains counts every domain that could be had, not only those where a pod fits: what other pods' nodes may
 	// bring about.
 	allDomains     bool
 	usePreferences bool
 	// hosts are asked first: a domain may open for one more pod only after others have gone elsewhere.
-	hosts    []*hostState
+	hosts    []*topology.Host
 	hostBins []*openBin
 	// assignedSets are the feasible sets to which the pod sets' pods were assigned, one after the other.
-	assignedSets map[*podSet][]*feasibleSet
+	assignedSets map[*topology.PodSet][]*feasibleSet
 	shares       []*domainShare
 	byKey        map[domainShareKey]*domainShare
 	combinations map[combinationKey][]domainCombination
@@ -48,14 +49,14 @@ type combinationKey struct {
 
 // domainCombination is a domain for each of some keys.
 type domainCombination struct {
-	position // with a fresh hostname, and undecided in keys that don't matter
-	feasible *feasibleSet
+	topology.Position // with a fresh hostname, and undecided in keys that don't matter
+	feasible          *feasibleSet
 }
 
 // assign shares the groups out. What no domain takes stays where it is.
 func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 	da.byKey, da.combinations = make(map[domainShareKey]*domainShare), make(map[combinationKey][]domainCombination)
-	da.assignedSets = make(map[*podSet][]*feasibleSet)
+	da.assignedSets = make(map[*topology.PodSet][]*feasibleSet)
 	open := make([]*domainChoice, 0, len(groups))
 	for _, g := range groups {
 		if c := da.choiceFor(g); c != nil {
@@ -92,13 +93,13 @@ type domainChoice struct {
 // hostsWithRoom are hosts in the same domains that have room for a group.
 type hostsWithRoom struct {
 	domains []int32 // with a fresh hostname
-	hosts   []*hostState
+	hosts   []*topology.Host
 }
 
 // orderWithoutRules is 0 for groups without rules of their own.
 func (c *domainChoice) orderWithoutRules() int {
 	for _, member := range c.group.members {
-		if len(member.podSet.declared) > 0 {
+		if len(member.podSet.Declared) > 0 {
 			return 1
 		}
 	}
@@ -107,7 +108,7 @@ func (c *domainChoice) orderWithoutRules() int {
 
 // choiceFor passes groups on that no domain matters to, and finds the choice for the others.
 func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
-	keys := da.counts.domainKeys(g.podSets()...)
+	keys := da.counts.DomainKeys(g.podSets()...)
 	unrestricted := da.market.feasibleSet(g.classes(), nil)
 	if len(keys) == 0 {
 		da.addToShare(g, g.units, unrestricted, unrestricted)
@@ -120,23 +121,23 @@ func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
 
 // hostsWithRoomFor finds the hosts that would take a pod of the group, were it not for the rules.
 func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
-	if len(g.members) != 1 || g.members[0].count != 1 || len(g.members[0].podSet.declared) == 0 {
+	if len(g.members) != 1 || g.members[0].count != 1 || len(g.members[0].podSet.Declared) == 0 {
 		return nil
 	}
 	var out []hostsWithRoom
 	known := make(map[string]int)
-	class, set := g.members[0].podSet.class, g.members[0].podSet
+	class, set := g.members[0].podSet.Class, g.members[0].podSet
 	for _, h := range da.hosts {
-		if !h.takes(set) || !h.meetsDemands(class, da.market.demandNumber(class)) {
+		if !h.Takes(set) || !h.MeetsDemands(class, da.market.demandNumber(class)) {
 			continue
 		}
-		at := slices.Clone(h.domains)
+		at := slices.Clone(h.Domains)
 		for i := range at {
-			if da.counts.keys[i].isHostname {
-				at[i] = newDomain
+			if da.counts.Keys[i].IsHostname {
+				at[i] = topology.NewDomain
 			}
 		}
-		text := string(signature(nil, at, nil, nil))
+		text := string(topology.AppendIDs(nil, at))
 		i, there := known[text]
 		if !there {
 			i = len(out)
@@ -152,20 +153,20 @@ func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
 func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 	for _, r := range c.hosts {
 		p := c.group.members[0].podSet
-		if _, ok := da.counts.allows(r.domains, p); !ok {
+		if _, ok := da.counts.Allows(r.domains, p); !ok {
 			continue
 		}
 		for _, host := range r.hosts {
-			if _, ok := da.counts.allows(host.domains, p); !ok || !host.takes(p) {
+			if _, ok := da.counts.Allows(host.Domains, p); !ok || !host.Takes(p) {
 				continue
 			}
-			da.counts.addPods(host.position, p, 1)
-			host.occupy(p, 1)
-			if da.counts.spreadsOverSeveralKeys(p) {
+			da.counts.AddPods(host.Position, p, 1)
+			host.Occupy(p, 1)
+			if da.counts.SpreadsOverSeveralKeys(p) {
 				da.assignedSets[p] = append(da.assignedSets[p], c.anyDomain)
 			}
-			da.hostBins = append(da.hostBins, &openBin{hostState: host,
-				contents: []binContent{{p, p.takePods(1), c.anyDomain}}})
+			da.hostBins = append(da.hostBins, &openBin{host: host,
+				contents: []binContent{{p, p.TakePods(1), c.anyDomain}}})
 			c.group.units--
 			return true
 		}
@@ -178,25 +179,25 @@ const maxCombinations = 4096
 
 // combinationsFor lists the combinations of domains in which nodes for the group's feasible set can be had.
 func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet, keys []int32) []domainCombination {
-	at := combinationKey{unrestricted, string(signature(nil, keys, nil, nil))}
+	at := combinationKey{unrestricted, string(topology.AppendIDs(nil, keys))}
 	if list, ok := da.combinations[at]; ok {
 		return list
 	}
 	sets := []require.Set{nil}
-	domains := [][]int32{make([]int32, len(da.counts.keys))}
-	for i := range da.counts.keys {
-		domains[0][i] = undecidedDomain
-		if da.counts.keys[i].isHostname {
-			domains[0][i] = newDomain
+	domains := [][]int32{make([]int32, len(da.counts.Keys))}
+	for i := range da.counts.Keys {
+		domains[0][i] = topology.UndecidedDomain
+		if da.counts.Keys[i].IsHostname {
+			domains[0][i] = topology.NewDomain
 		}
 	}
 	for _, key := range keys {
-		values, without := da.labelValues(unrestricted, da.counts.keys[key].label)
+		values, without := da.labelValues(unrestricted, da.counts.Keys[key].Label)
 		var nextSets []require.Set
 		var nextDomains [][]int32
 		add := func(i int, demand require.Values, domain int32) {
 			if len(nextSets) < maxCombinations {
-				nextSets = append(nextSets, sets[i].With(da.counts.keys[key].label, demand))
+				nextSets = append(nextSets, sets[i].With(da.counts.Keys[key].Label, demand))
 				next := slices.Clone(domains[i])
 				next[key] = domain
 				nextDomains = append(nextDomains, next)
@@ -204,11 +205,11 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 		}
 		for i := range sets {
 			for _, value := range values {
-				add(i, require.Only(value), da.counts.domainIndex(key, value))
+				add(i, require.Only(value), da.counts.Keys[key].DomainIndex(value))
 			}
 			if without {
 				none, _ := require.Make(require.DoesNotExist, nil)
-				add(i, none, noDomain)
+				add(i, none, topology.NoDomain)
 			}
 		}
 		sets, domains = nextSets, nextDomains
@@ -217,7 +218,7 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 	classes := g.classes()
 	for i := range sets {
 		if fs := da.market.feasibleSet(classes, sets[i]); len(fs.largestRooms) > 0 {
-			list = append(list, domainCombination{position{domains: domains[i]}, fs})
+			list = append(list, domainCombination{topology.Position{Domains: domains[i]}, fs})
 		}
 	}
 	da.combinations[at] = list
@@ -261,7 +262,7 @@ func (da *domainAssigner) registerDomains(dc *domainChoice) {
 	for i := range dc.combinations {
 		if c := &dc.combinations[i]; da.allDomains || c.feasible.fits(&dc.group.need) {
 			for _, member := range dc.group.members {
-				da.counts.addSpreadDomains(member.podSet, c.domains)
+				da.counts.AddSpreadDomains(member.podSet, c.Domains)
 			}
 		}
 	}
@@ -294,11 +295,11 @@ func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 	}
 	dc.used[best]++
 	c := &dc.combinations[best]
-	if p := dc.group.members[0].podSet; len(dc.group.members) == 1 && da.counts.spreadsOverSeveralKeys(p) {
+	if p := dc.group.members[0].podSet; len(dc.group.members) == 1 && da.counts.SpreadsOverSeveralKeys(p) {
 		da.assignedSets[p] = append(da.assignedSets[p], c.feasible)
 	}
 	for _, member := range dc.group.members {
-		da.counts.addPods(&c.position, member.podSet, member.count)
+		da.counts.AddPods(&c.Position, member.podSet, member.count)
 	}
 	dc.assigned++
 	da.addToShare(dc.group, 1, c.feasible, dc.anyDomain)
@@ -308,8 +309,8 @@ func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 // rulesAllow asks the rules of every pod of a group. That they follow one another is left to the verification.
 func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) bool {
 	for _, member := range dc.group.members {
-		if reason, ok := da.counts.allows(c.domains, member.podSet); !ok {
-			member.podSet.lastConflict = &reason
+		if reason, ok := da.counts.Allows(c.Domains, member.podSet); !ok {
+			member.podSet.LastConflict = &reason
 			return false
 		}
 	}
@@ -320,7 +321,7 @@ func (da *domainAssigner) rulesAllow(dc *domainChoice, c *domainCombination) boo
 func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
 	n := 0
 	for _, member := range dc.group.members {
-		n += da.counts.podsSeen(member.podSet, c.domains)
+		n += da.counts.PodsSeen(member.podSet, c.Domains)
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // preferredCount is how many groups would like to be in which domains.
@@ -37,24 +38,24 @@ func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasible
 }
 
 // hasDomainPreferences reports whether the pod set wishes for something about domains other than a single node.
-func (da *domainAssigner) hasDomainPreferences(p *podSet) bool {
-	return slices.ContainsFunc(p.preferred, func(id int32) bool {
-		return !da.counts.rules[id].onHostname
+func (da *domainAssigner) hasDomainPreferences(p *topology.PodSet) bool {
+	return slices.ContainsFunc(p.Preferred, func(id int32) bool {
+		return !da.counts.Rules[id].OnHostname
 	})
 }
 
 // preferredDomainsFor chooses, for each key that the pod set's wishes are about, the domain that meets most of them,
 // and counts the pod there.
-func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feasibleSet) require.Set {
+func (da *domainAssigner) preferredDomainsFor(set *topology.PodSet, g *podGroup, fs *feasibleSet) require.Set {
 	var out require.Set
-	done := make([]bool, len(da.counts.keys))
-	for _, id := range set.preferred {
-		key := da.counts.rules[id].key
-		if done[key] || da.counts.rules[id].onHostname {
+	done := make([]bool, len(da.counts.Keys))
+	for _, id := range set.Preferred {
+		key := da.counts.Rules[id].Key
+		if done[key] || da.counts.Rules[id].OnHostname {
 			continue
 		}
 		done[key] = true
-		values, _ := da.labelValues(fs, da.counts.keys[key].label)
+		values, _ := da.labelValues(fs, da.counts.Keys[key].Label)
 		best, bestScore := "", int64(-1)
 		for _, value := range values {
 			if score := da.preferenceWeight(set, key, value); score > bestScore {
@@ -64,25 +65,25 @@ func (da *domainAssigner) preferredDomainsFor(set *podSet, g *podGroup, fs *feas
 		if bestScore < 0 {
 			continue
 		}
-		out = out.With(da.counts.keys[key].label, require.Only(best))
-		domain := da.counts.domainIndex(key, best)
-		da.counts.addWished(set, key, domain)
+		out = out.With(da.counts.Keys[key].Label, require.Only(best))
+		domain := da.counts.Keys[key].DomainIndex(best)
+		da.counts.AddWished(set, key, domain)
 	}
 	return out
 }
 
 // preferenceWeight is the weight of the pod set's wishes about the key that the value would meet.
-func (da *domainAssigner) preferenceWeight(p *podSet, key int32, value string) int64 {
-	sum, domain := int64(0), da.counts.domainIndex(key, value)
-	for i := range p.class.Preferences {
-		w := &p.class.Preferences[i]
+func (da *domainAssigner) preferenceWeight(p *topology.PodSet, key int32, value string) int64 {
+	sum, domain := int64(0), da.counts.Keys[key].DomainIndex(value)
+	for i := range p.Class.Preferences {
+		w := &p.Class.Preferences[i]
 		if w.Rule == nil {
-			if e, asked := w.Term.Get(da.counts.keys[key].label); asked && e.Matches(value, true) {
+			if e, asked := w.Term.Get(da.counts.Keys[key].Label); asked && e.Matches(value, true) {
 				sum += int64(w.Weight) * 1000
 			}
 			continue
 		}
-		there, about := da.counts.countWished(w.Rule, key, domain)
+		there, about := da.counts.CountWished(w.Rule, key, domain)
 		switch {
 		case !about:
 		case w.Rule.Kind == cluster.Affinity:

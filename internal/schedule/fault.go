@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"slices"
+
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // Fault is an invariant of a placement that was found violated: a mistake in this package, and never a user's. What
@@ -25,13 +27,13 @@ const OneGroup Invariant = iota
 // keepConsistentGroups keeps the groups that together ask for no more pods of a pod set than there are, and writes down
 // which do not.
 func (b *buyer) keepConsistentGroups(groups []*podGroup) []*podGroup {
-	given := make(map[*podSet]int)
+	given := make(map[*topology.PodSet]int)
 	return slices.DeleteFunc(groups, func(g *podGroup) bool {
 		for _, member := range g.members {
-			if have := given[member.podSet] + member.count*g.units; have > member.podSet.placeableNow() {
+			if have := given[member.podSet] + member.count*g.units; have > member.podSet.PlaceableNow() {
 				b.faults = append(b.faults, Fault{
-					Invariant: OneGroup, Class: member.podSet.class.Key, Have: have,
-					Most: member.podSet.placeableNow()})
+					Invariant: OneGroup, Class: member.podSet.Class.Key, Have: have,
+					Most: member.podSet.PlaceableNow()})
 				return true
 			}
 		}

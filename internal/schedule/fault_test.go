@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // Were a pod set counted into two groups, the second of them would be left out and told, and nothing would panic.
 func TestAGroupThatAsksForTooMuchIsDropped(t *testing.T) {
 	pods := func(n int) []*cluster.Pod { return make([]*cluster.Pod, n) }
-	a := &podSet{class: &cluster.PodClass{Key: "a"}, pods: pods(2)}
-	b := &podSet{class: &cluster.PodClass{Key: "b"}, pods: pods(4)}
+	a := &topology.PodSet{Class: &cluster.PodClass{Key: "a"}, Pods: pods(2)}
+	b := &topology.PodSet{Class: &cluster.PodClass{Key: "b"}, Pods: pods(4)}
 	first := &podGroup{members: []groupMember{{a, 1}, {b, 2}}, units: 1}
 	second := &podGroup{members: []groupMember{{b, 1}, {a, 2}}, units: 1} // of which there is only one left
 	third := &podGroup{members: []groupMember{{b, 1}}, units: 2}

@@ -4,21 +4,22 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // reuseHopeless answers for the pods of classes that found no place before, as long as nothing has happened that could
 // help them. Pods whose rules look at other pods are always tried: a pod that comes may help them.
-func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
+func (p *Placement) reuseHopeless(before *Placement, podSets []*topology.PodSet) {
 	if before == nil || p.helpRev == 0 || before.helpRev != p.helpRev {
 		return
 	}
 	for _, set := range podSets {
-		reason, known := before.hopeless[set.class.Key]
-		if !known || !isIndependent(set) {
+		reason, known := before.hopeless[set.Class.Key]
+		if !known || !set.IsIndependent() {
 			continue
 		}
-		p.hopeless[set.class.Key] = reason
-		for _, pod := range set.takePods(len(set.pods)) {
+		p.hopeless[set.Class.Key] = reason
+		for _, pod := range set.TakePods(len(set.Pods)) {
 			reason.Pod = pod
 			p.Unplaced = append(p.Unplaced, reason)
 		}
@@ -29,17 +30,17 @@ func (p *Placement) reuseHopeless(before *Placement, podSets []*podSet) {
 // Pod sets that others were preferred to are not among them: they are tried again each time.
 func (f *hostFitter) findHopeless() {
 	for _, p := range f.podSets {
-		p.hopeless = isIndependent(p) && !f.market.feasibleSet([]*cluster.PodClass{p.class},
-			nil).fits(&p.class.Requests) &&
-			!slices.ContainsFunc(f.hosts, func(h *hostState) bool {
-				return h.takes(p) && f.suits(h, p) || h.hasSeatFor(p)
+		p.Hopeless = p.IsIndependent() && !f.market.feasibleSet([]*cluster.PodClass{p.Class},
+			nil).fits(&p.Class.Requests) &&
+			!slices.ContainsFunc(f.hosts, func(h *topology.Host) bool {
+				return h.Takes(p) && f.suits(h, p) || h.HasSeatFor(p)
 			})
 	}
 }
 
 // rememberHopeless keeps the reason of a pod set for which there is nothing.
-func (p *Placement) rememberHopeless(set *podSet, reason Unplaced) {
-	if reason.Pod = nil; set.hopeless {
-		p.hopeless[set.class.Key] = reason
+func (p *Placement) rememberHopeless(set *topology.PodSet, reason Unplaced) {
+	if reason.Pod = nil; set.Hopeless {
+		p.hopeless[set.Class.Key] = reason
 	}
 }

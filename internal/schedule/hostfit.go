@@ -2,14 +2,15 @@ package schedule
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // hostFitter puts pods on hosts that are there or on their way.
 type hostFitter struct {
-	counts  *topologyCounts
+	counts  *topology.Counts
 	market  *market // for the classes' texts
-	hosts   []*hostState
-	podSets []*podSet
+	hosts   []*topology.Host
+	podSets []*topology.PodSet
 	out     *Placement
 	// steps counts hosts that were looked at, rounds how often all were; exhausted says that there were too many.
 	steps, rounds int
@@ -33,7 +34,7 @@ func (f *hostFitter) fitAll() {
 	for again := true; again && f.needsAnotherRound(); {
 		again = false
 		for _, p := range f.podSets {
-			if len(p.class.Unsupported) == 0 {
+			if len(p.Class.Unsupported) == 0 {
 				again = f.fillRoom(p) && !f.isIndependent() || again
 			}
 		}
@@ -60,33 +61,33 @@ func (f *hostFitter) takeOutUndecided() (later []*cluster.Pod) {
 		return nil
 	}
 	for _, p := range f.podSets {
-		if len(p.declared) > 0 {
-			later = append(later, p.takePods(len(p.pods))...)
+		if len(p.Declared) > 0 {
+			later = append(later, p.TakePods(len(p.Pods))...)
 		}
 	}
 	return later
 }
 
 // isIndependent says that no pod's place depends on another's: one round is enough.
-func (f *hostFitter) isIndependent() bool { return len(f.counts.rules) == 0 }
+func (f *hostFitter) isIndependent() bool { return len(f.counts.Rules) == 0 }
 
 // reservedSeat is room that a host keeps for pods of a class.
 type reservedSeat struct {
-	host    *hostState
-	podSets []*podSet
+	host    *topology.Host
+	podSets []*topology.PodSet
 	count   int
 }
 
 func (f *hostFitter) reservedSeats() []reservedSeat {
-	byClass := make(map[string][]*podSet)
+	byClass := make(map[string][]*topology.PodSet)
 	for _, p := range f.podSets {
-		byClass[p.class.Key] = append(byClass[p.class.Key], p)
+		byClass[p.Class.Key] = append(byClass[p.Class.Key], p)
 	}
 	var out []reservedSeat
 	for _, h := range f.hosts {
 		for _, seat := range h.Seats {
 			if podSets := byClass[seat.Class]; podSets != nil && !h.Closed {
-				out = append(out, reservedSeat{h, podSets, seat.Count - h.countSeated(seat.Class)})
+				out = append(out, reservedSeat{h, podSets, seat.Count - h.CountSeated(seat.Class)})
 			}
 		}
 	}
@@ -98,23 +99,23 @@ func (f *hostFitter) reservedSeats() []reservedSeat {
 func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 	h := r.host
 	for _, p := range r.podSets {
-		for may := p.maySit(h); r.count > 0 && may > 0; {
-			if !h.Undecided && !(h.holdsSeated(p) && f.suits(h, p)) {
+		for may := p.MaySit(h); r.count > 0 && may > 0; {
+			if !h.Undecided && !(h.HoldsSeated(p) && f.suits(h, p)) {
 				break
 			}
 			if !force || h.Initialized {
-				if _, ok := f.counts.allows(h.domains, p); !ok {
+				if _, ok := f.counts.Allows(h.Domains, p); !ok {
 					break
 				}
 			}
-			if !f.counts.volumes.reserve(p.exclusive) {
+			if !f.counts.Volumes.Reserve(p.Exclusive) {
 				break
 			}
 			n := 1
-			if p.onlyRoomDecides() {
+			if p.OnlyRoomDecides() {
 				n = min(r.count, may)
 				if !h.Undecided {
-					n = p.class.Requests.Count(h.Free, n)
+					n = p.Class.Requests.Count(h.Free, n)
 				}
 			}
 			f.place(p, h, n)
@@ -125,20 +126,20 @@ func (f *hostFitter) fillSeat(r *reservedSeat, force bool) (progress bool) {
 }
 
 // fillRoom uses the room on hosts for the pod set's pods.
-func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
+func (f *hostFitter) fillRoom(p *topology.PodSet) (progress bool) {
 	for _, h := range f.hosts {
-		if len(p.pods) == 0 {
+		if len(p.Pods) == 0 {
 			break
 		}
 		f.steps++
-		for p.mayUse(h) > 0 && h.takes(p) && f.suits(h, p) {
+		for p.MayUse(h) > 0 && h.Takes(p) && f.suits(h, p) {
 			n := 1
-			if p.onlyRoomDecides() {
-				n = p.class.Requests.Count(h.Free, p.mayUse(h))
-			} else if _, ok := f.counts.allows(h.domains, p); !ok {
+			if p.OnlyRoomDecides() {
+				n = p.Class.Requests.Count(h.Free, p.MayUse(h))
+			} else if _, ok := f.counts.Allows(h.Domains, p); !ok {
 				break
 			}
-			if !f.counts.volumes.reserve(p.exclusive) {
+			if !f.counts.Volumes.Reserve(p.Exclusive) {
 				return progress
 			}
 			f.place(p, h, n)
@@ -149,15 +150,15 @@ func (f *hostFitter) fillRoom(p *podSet) (progress bool) {
 }
 
 // suits reports whether the host's labels and taints suit the pod set.
-func (f *hostFitter) suits(h *hostState, p *podSet) bool {
-	return h.meetsDemands(p.class, f.market.demandNumber(p.class))
+func (f *hostFitter) suits(h *topology.Host, p *topology.PodSet) bool {
+	return h.MeetsDemands(p.Class, f.market.demandNumber(p.Class))
 }
 
 // place gives n pods of the pod set a place on the host.
-func (f *hostFitter) place(p *podSet, h *hostState, n int) {
-	for _, pod := range p.takePods(n) {
+func (f *hostFitter) place(p *topology.PodSet, h *topology.Host, n int) {
+	for _, pod := range p.TakePods(n) {
 		f.out.Assigned = append(f.out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
 	}
-	h.occupy(p, n)
-	f.counts.addPods(h.position, p, n)
+	h.Occupy(p, n)
+	f.counts.AddPods(h.Position, p, n)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // market is all markets, and the feasible sets that have been asked for.
@@ -133,7 +134,7 @@ func (mk *market) readDemand(c *cluster.PodClass) demand {
 	d, ok := mk.demands[c]
 	if !ok {
 		if d.text = c.NodeKey; d.text == "" {
-			d.text = termsText(c.Terms) + "\x00" + tolerationsText(c) + "\x00"
+			d.text = topology.TermsText(c.Terms) + "\x00" + topology.TolerationsText(c) + "\x00"
 		}
 		if len(mk.s.Daemons) > 0 { // they may leave no place for it
 			if len(c.Ports) > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // separateOversized parts pods from the rest that have a place nowhere, whatever others do: no host has room for one
@@ -37,7 +38,7 @@ func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod
 // isOversized reports whether pods of the class fit nowhere. What depends on volumes, on daemons or on seats that are
 // kept is left to be found out later.
 func (mk *market) isOversized(hosts []cluster.Host, c *cluster.PodClass) bool {
-	befriended := func(d *cluster.Daemon) bool { return daemonMeetsAffinity(mk.s, c, d) }
+	befriended := func(d *cluster.Daemon) bool { return topology.DaemonMeetsAffinity(mk.s, c, d) }
 	if len(c.Unsupported) > 0 || slices.ContainsFunc(mk.s.Daemons, befriended) {
 		return false
 	}
@@ -64,13 +65,13 @@ func (out *Placement) explainOversized(o *cluster.Overlay, mk *market, oversized
 	if len(oversized) == 0 {
 		return
 	}
-	counts := newTopologyCounts(o.Base, oversized, !settings.IgnorePreferences)
-	podSets := podSetsOf(oversized, counts)
+	counts := topology.NewCounts(o.Base, oversized, !settings.IgnorePreferences)
+	podSets := topology.PodSetsOf(oversized, counts)
 	putHeldLast(podSets, settings.HeldPods)
 	out.reuseHopeless(settings.LastPlacement, podSets)
 	out.takeOutHeld(podSets, settings.HeldPods)
 	for _, p := range podSets {
-		p.hopeless = isIndependent(p)
+		p.Hopeless = p.IsIndependent()
 		explain(o.Base, mk, counts, p, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // packItem is shares that packing can't tell apart.
@@ -19,7 +20,7 @@ type packItem struct {
 
 // itemBuilder turns shares into items.
 type itemBuilder struct {
-	counts         *topologyCounts
+	counts         *topology.Counts
 	usePreferences bool
 	ports          []cluster.Port
 	// portOf are the places in ports, byNumber those of a number.
@@ -79,9 +80,9 @@ func (ib *itemBuilder) items(portions []*domainShare) []*packItem {
 }
 
 func groupPriority(g *podGroup) int32 {
-	highest := g.members[0].podSet.class.Priority
+	highest := g.members[0].podSet.Class.Priority
 	for _, member := range g.members {
-		highest = max(highest, member.podSet.class.Priority)
+		highest = max(highest, member.podSet.Class.Priority)
 	}
 	return highest
 }
@@ -89,7 +90,7 @@ func groupPriority(g *podGroup) int32 {
 // collect numbers the ports and the open labels that pods ask for.
 func (ib *itemBuilder) collect(p *domainShare) {
 	for _, member := range p.group.members {
-		for _, port := range member.podSet.class.Ports {
+		for _, port := range member.podSet.Class.Ports {
 			if _, known := ib.portOf[port]; !known {
 				ib.portOf[port] = int32(len(ib.ports))
 				ib.ports = append(ib.ports, port)
@@ -116,33 +117,33 @@ func (ib *itemBuilder) collect(p *domainShare) {
 // want different values of.
 func (ib *itemBuilder) marks(p *domainShare) pack.Marks {
 	var m pack.Marks
-	rules := int32(len(ib.counts.rules))
+	rules := int32(len(ib.counts.Rules))
 	for _, member := range p.group.members {
-		for _, id := range member.podSet.declared {
-			t := &ib.counts.rules[id]
-			if !t.onHostname {
+		for _, id := range member.podSet.Declared {
+			t := &ib.counts.Rules[id]
+			if !t.OnHostname {
 				continue
 			}
-			switch t.rule.Kind {
+			switch t.Rule.Kind {
 			case cluster.AntiAffinity:
 				m.Excludes = append(m.Excludes, id)
 			case cluster.Spread:
-				m.Caps = append(m.Caps, pack.Cap{ID: id, Most: int32(t.rule.MaxSkew)})
+				m.Caps = append(m.Caps, pack.Cap{ID: id, Most: int32(t.Rule.MaxSkew)})
 			}
 		}
-		for _, id := range member.podSet.selectedBy {
-			t := &ib.counts.rules[id]
-			if !t.onHostname || !t.required || !t.pending {
+		for _, id := range member.podSet.SelectedBy {
+			t := &ib.counts.Rules[id]
+			if !t.OnHostname || !t.Required || !t.Pending {
 				continue
 			}
-			switch t.rule.Kind {
+			switch t.Rule.Kind {
 			case cluster.AntiAffinity:
 				m.ExcludedAs = append(m.ExcludedAs, id)
 			case cluster.Spread:
 				m.Counts = append(m.Counts, id)
 			}
 		}
-		for _, port := range member.podSet.class.Ports {
+		for _, port := range member.podSet.Class.Ports {
 			m.Excludes = append(m.Excludes, rules+ib.portOf[port])
 			for _, other := range ib.byNumber[port.Number] {
 				if port.Conflicts(other) {
@@ -193,7 +194,7 @@ func sortedSet(list []int32) []int32 {
 func marksText(m *pack.Marks) []byte {
 	var text []byte
 	for _, list := range [][]int32{m.Excludes, m.ExcludedAs, m.Counts} {
-		text = append(signature(text, list, nil, nil), 0xff, 0xff, 0xff, 0xff)
+		text = append(topology.AppendIDs(text, list), 0xff, 0xff, 0xff, 0xff)
 	}
 	for _, c := range m.Caps {
 		text = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(text, uint32(c.ID)), uint32(c.Most))

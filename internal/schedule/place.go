@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // Settings are what a placement depends on besides the world.
@@ -91,12 +92,12 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	mk := newMarket(o.Base, settings.RelaxMinValues)
 	hosts := o.Hosts()
 	pending, oversized := mk.separateOversized(hosts, pending)
-	counts := newTopologyCounts(o.Base, pending, !settings.IgnorePreferences)
-	podSets := podSetsOf(pending, counts)
+	counts := topology.NewCounts(o.Base, pending, !settings.IgnorePreferences)
+	podSets := topology.PodSetsOf(pending, counts)
 	putHeldLast(podSets, settings.HeldPods)
-	houses := counts.addHosts(hosts)
-	counts.addHosts(o.LeavingHosts())
-	counts.markDaemonFollowers(podSets)
+	houses := counts.AddHosts(hosts)
+	counts.AddHosts(o.LeavingHosts())
+	counts.MarkDaemonFollowers(podSets)
 	mk.noteDaemonFollowers(podSets)
 	out.reuseHopeless(settings.LastPlacement, podSets)
 
@@ -131,7 +132,8 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 
 // buyNodes buys nodes for the pods that are left. foreign are the pod sets for which nodes were looked for without
 // DaemonSets that fit in other pools only; squeezed says that no room is kept for any DaemonSet at the end.
-func (p *Placement) buyNodes(b *buyer, podSets []*podSet, allowSqueeze bool) (foreign []*podSet, squeezed bool) {
+func (p *Placement) buyNodes(b *buyer, podSets []*topology.PodSet, allowSqueeze bool) (foreign []*topology.PodSet,
+	squeezed bool) {
 	bins := b.buy(podSets)
 	more, foreign := p.buyWithoutForeignDaemons(b, podSets)
 	bins = append(bins, more...)
@@ -150,11 +152,11 @@ func (p *Placement) buyNodes(b *buyer, podSets []*podSet, allowSqueeze bool) (fo
 }
 
 // addRefused says why pods were not looked at: something about them is not supported, or it is not their turn.
-func (p *Placement) addRefused(refused []*podSet, later []*cluster.Pod) {
+func (p *Placement) addRefused(refused []*topology.PodSet, later []*cluster.Pod) {
 	p.Unplaced = slices.Grow(p.Unplaced, len(later))
 	for _, set := range refused {
-		for _, pod := range set.pods {
-			p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Unsupported: set.class.Unsupported})
+		for _, pod := range set.Pods {
+			p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Unsupported: set.Class.Unsupported})
 		}
 	}
 	for _, pod := range later {
@@ -165,12 +167,12 @@ func (p *Placement) addRefused(refused []*podSet, later []*cluster.Pod) {
 // separateHostPods sets aside what went to hosts that are there, and returns the new nodes.
 func (p *Placement) separateHostPods(bins []*openBin) []*openBin {
 	return slices.DeleteFunc(bins, func(b *openBin) bool {
-		if b.hostState == nil {
+		if b.host == nil {
 			return false
 		}
 		for _, ld := range b.contents {
 			for _, pod := range ld.pods {
-				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.hostState.Name, Claim: b.hostState.Claim,
+				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.host.Name, Claim: b.host.Claim,
 					Later: true})
 			}
 		}
@@ -179,23 +181,23 @@ func (p *Placement) separateHostPods(bins []*openBin) []*openBin {
 }
 
 // setAside empties the pod sets that may not be given new nodes and returns their pods.
-func setAside(podSets []*podSet) []*podSet {
-	var out []*podSet
+func setAside(podSets []*topology.PodSet) []*topology.PodSet {
+	var out []*topology.PodSet
 	for _, p := range podSets {
-		if len(p.class.Unsupported) > 0 && len(p.pods) > 0 {
-			out = append(out, &podSet{class: p.class, pods: p.takePods(len(p.pods))})
+		if len(p.Class.Unsupported) > 0 && len(p.Pods) > 0 {
+			out = append(out, &topology.PodSet{Class: p.Class, Pods: p.TakePods(len(p.Pods))})
 		}
 	}
 	return out
 }
 
 // putHeldLast puts the pods that are held behind the others of their pod sets.
-func putHeldLast(podSets []*podSet, held map[string]PodHold) {
+func putHeldLast(podSets []*topology.PodSet, held map[string]PodHold) {
 	if len(held) == 0 {
 		return
 	}
 	for _, set := range podSets {
-		set.putHeldLast(func(pod *cluster.Pod) (string, bool) {
+		set.PutHeldLast(func(pod *cluster.Pod) (string, bool) {
 			reason, is := held[pod.UID]
 			if !is {
 				return "", false
@@ -206,9 +208,9 @@ func putHeldLast(podSets []*podSet, held map[string]PodHold) {
 }
 
 // takeOutHeld takes the pods that are held out of the pod sets.
-func (p *Placement) takeOutHeld(podSets []*podSet, held map[string]PodHold) {
+func (p *Placement) takeOutHeld(podSets []*topology.PodSet, held map[string]PodHold) {
 	for _, set := range podSets {
-		for _, pod := range set.takeOutHeld() {
+		for _, pod := range set.TakeOutHeld() {
 			p.Unplaced = append(p.Unplaced, Unplaced{Pod: pod, Held: held[pod.UID]})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // podGroup is pods that look for a new node together: mostly each by itself, in groups where affinity wants several on
@@ -19,20 +20,20 @@ type podGroup struct {
 
 // groupMember is how many pods of a pod set belong to a group.
 type groupMember struct {
-	podSet *podSet
+	podSet *topology.PodSet
 	count  int
 }
 
 func (g *podGroup) classes() []*cluster.PodClass {
 	out := make([]*cluster.PodClass, len(g.members))
 	for i := range g.members {
-		out[i] = g.members[i].podSet.class
+		out[i] = g.members[i].podSet.Class
 	}
 	return out
 }
 
-func (g *podGroup) podSets() []*podSet {
-	out := make([]*podSet, len(g.members))
+func (g *podGroup) podSets() []*topology.PodSet {
+	out := make([]*topology.PodSet, len(g.members))
 	for i := range g.members {
 		out[i] = g.members[i].podSet
 	}
@@ -44,24 +45,24 @@ func (g *podGroup) podSets() []*podSet {
 //
 // Each pod is in at most one group. That holds because a pod set joins once at most: whoever is in a group is taken, as
 // its leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
-func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup {
+func makePodGroups(t *topology.Counts, mk *market, podSets []*topology.PodSet) []*podGroup {
 	var out []*podGroup
-	follows := make(map[*podSet]bool)
-	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool {
-		if len(p.pods) == 0 || p.hopeless { // whoever has nothing to hope for must not change what others get
+	follows := make(map[*topology.PodSet]bool)
+	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool {
+		if len(p.Pods) == 0 || p.Hopeless { // whoever has nothing to hope for must not change what others get
 			return true
 		}
-		if len(p.exclusive) == 0 {
+		if len(p.Exclusive) == 0 {
 			return false
 		}
 		// Whoever can't be placed anyway must not keep the volume from others.
-		return !mk.feasibleSet([]*cluster.PodClass{p.class}, nil).fits(&p.class.Requests) ||
-			!t.volumes.reserve(p.exclusive)
+		return !mk.feasibleSet([]*cluster.PodClass{p.Class}, nil).fits(&p.Class.Requests) ||
+			!t.Volumes.Reserve(p.Exclusive)
 	})
-	gr := &grouper{counts: t, market: mk, podSets: podSets, taken: make(map[*podSet]bool)}
+	gr := &grouper{counts: t, market: mk, podSets: podSets, taken: make(map[*topology.PodSet]bool)}
 	for _, p := range podSets {
-		if len(t.hostAffinities(p)) > 0 && !p.followsDaemon {
-			if follows[p] = true; p.withoutGroup {
+		if len(t.HostAffinities(p)) > 0 && !p.FollowsDaemon {
+			if follows[p] = true; p.WithoutGroup {
 				gr.noteNoGroup(p)
 			}
 		}
@@ -70,24 +71,24 @@ func makePodGroups(t *topologyCounts, mk *market, podSets []*podSet) []*podGroup
 	// elsewhere, they would have to follow it to where there may be no room.
 	for _, founds := range []bool{true, false} {
 		for _, p := range podSets {
-			if follows[p] && !p.withoutGroup && !gr.taken[p] && founds == gr.isFirstOfGroup(p) {
+			if follows[p] && !p.WithoutGroup && !gr.taken[p] && founds == gr.isFirstOfGroup(p) {
 				out = append(out, gr.groupsAround(p)...)
 			}
 		}
 	}
 	for _, p := range podSets {
-		if n := p.placeableNow() - countInGroups(out, p); n > 0 && !follows[p] {
-			out = append(out, &podGroup{members: []groupMember{{p, 1}}, units: n, need: p.class.Requests})
+		if n := p.PlaceableNow() - countInGroups(out, p); n > 0 && !follows[p] {
+			out = append(out, &podGroup{members: []groupMember{{p, 1}}, units: n, need: p.Class.Requests})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *podGroup) int {
-		return comparePodSets(a.members[0].podSet, b.members[0].podSet)
+		return topology.ComparePodSets(a.members[0].podSet, b.members[0].podSet)
 	})
 	return out
 }
 
 // countInGroups counts the pods of a pod set that belong to groups.
-func countInGroups(groups []*podGroup, set *podSet) int {
+func countInGroups(groups []*podGroup, set *topology.PodSet) int {
 	n := 0
 	for _, g := range groups {
 		for _, member := range g.members {
@@ -101,32 +102,32 @@ func countInGroups(groups []*podGroup, set *podSet) int {
 
 // grouper puts pods together that must share a node.
 type grouper struct {
-	counts  *topologyCounts
+	counts  *topology.Counts
 	market  *market
-	podSets []*podSet
-	taken   map[*podSet]bool
+	podSets []*topology.PodSet
+	taken   map[*topology.PodSet]bool
 }
 
 // isFirstOfGroup reports whether the pod set's pods are the first of those that they want to share a node with.
-func (gr *grouper) isFirstOfGroup(p *podSet) bool {
-	return gr.mayJoin(p, p) && !slices.ContainsFunc(gr.counts.hostAffinities(p), func(id int32) bool {
-		return gr.counts.rules[id].total > 0 // a pod that it asks for has a place already
+func (gr *grouper) isFirstOfGroup(p *topology.PodSet) bool {
+	return gr.mayJoin(p, p) && !slices.ContainsFunc(gr.counts.HostAffinities(p), func(id int32) bool {
+		return gr.counts.Rules[id].Total > 0 // a pod that it asks for has a place already
 	})
 }
 
 // groupsAround joins the pod set's pods with each other, if they select themselves and nobody else is selected yet, or
 // with pods of another pod set that are selected.
-func (gr *grouper) groupsAround(p *podSet) []*podGroup {
+func (gr *grouper) groupsAround(p *topology.PodSet) []*podGroup {
 	if gr.isFirstOfGroup(p) {
 		return gr.mutualGroups(p)
 	}
 	for _, leader := range gr.podSets {
-		if leader == p || gr.taken[leader] || len(leader.pods) == 0 || len(gr.counts.hostAffinities(leader)) > 0 ||
-			!gr.mayJoin(p, leader) || len(leader.class.Unsupported) > 0 {
+		if leader == p || gr.taken[leader] || len(leader.Pods) == 0 || len(gr.counts.HostAffinities(leader)) > 0 ||
+			!gr.mayJoin(p, leader) || len(leader.Class.Unsupported) > 0 {
 			continue
 		}
-		if out := gr.splitIntoGroups([]groupMember{{leader, 1}, {p, 1}}, 1, p.placeableNow(),
-			leader.placeableNow()); len(out) > 0 {
+		if out := gr.splitIntoGroups([]groupMember{{leader, 1}, {p, 1}}, 1, p.PlaceableNow(),
+			leader.PlaceableNow()); len(out) > 0 {
 			gr.taken[leader], gr.taken[p] = true, true
 			return out
 		}
@@ -136,22 +137,22 @@ func (gr *grouper) groupsAround(p *podSet) []*podGroup {
 }
 
 // noteNoGroup notes that the group that the pod set's pods want could not be had.
-func (gr *grouper) noteNoGroup(p *podSet) {
-	p.lastConflict = &ruleConflict{rule: gr.counts.rules[gr.counts.hostAffinities(p)[0]].rule}
+func (gr *grouper) noteNoGroup(p *topology.PodSet) {
+	p.LastConflict = &topology.Conflict{Rule: gr.counts.Rules[gr.counts.HostAffinities(p)[0]].Rule}
 }
 
 // mutualGroups makes one group of the pod sets that ask to share a node with the same pods, themselves among them: as
 // many of their pods as the largest node holds.
-func (gr *grouper) mutualGroups(set *podSet) []*podGroup {
+func (gr *grouper) mutualGroups(set *topology.PodSet) []*podGroup {
 	var members []groupMember
 	for _, other := range gr.podSets {
-		same := gr.mayJoin(other, set) && !gr.taken[other] && !other.withoutGroup && len(other.class.Unsupported) == 0
-		if other != set && (!same || len(other.pods) == 0) {
+		same := gr.mayJoin(other, set) && !gr.taken[other] && !other.WithoutGroup && len(other.Class.Unsupported) == 0
+		if other != set && (!same || len(other.Pods) == 0) {
 			continue
 		}
 		next := append(slices.Clone(members), groupMember{other, 1})
 		if fs := gr.market.feasibleSet((&podGroup{members: next}).classes(), require.Set{}); len(fs.largestRooms) > 0 {
-			for n := min(other.placeableNow(), gr.maxPerNode(next, len(next)-1)); n > 0; n-- {
+			for n := min(other.PlaceableNow(), gr.maxPerNode(next, len(next)-1)); n > 0; n-- {
 				if need := groupNeed(next, len(next)-1, n); fs.fits(&need) {
 					next[len(next)-1].count = n
 					members = next
@@ -161,7 +162,7 @@ func (gr *grouper) mutualGroups(set *podSet) []*podGroup {
 			}
 		}
 		if len(members) == 0 || members[len(members)-1].podSet != other ||
-			members[len(members)-1].count < len(other.pods) {
+			members[len(members)-1].count < len(other.Pods) {
 			gr.noteNoGroup(other)
 		}
 	}
@@ -172,10 +173,10 @@ func (gr *grouper) mutualGroups(set *podSet) []*podGroup {
 }
 
 // mayJoin reports whether pods of a pod set that clings may share k's node: k's pods are what all of its rules ask for.
-func (gr *grouper) mayJoin(other, p *podSet) bool {
-	rules := gr.counts.hostAffinities(other)
+func (gr *grouper) mayJoin(other, p *topology.PodSet) bool {
+	rules := gr.counts.HostAffinities(other)
 	return len(rules) > 0 && !slices.ContainsFunc(rules, func(id int32) bool {
-		_, chosen := slices.BinarySearch(p.selectedBy, id)
+		_, chosen := slices.BinarySearch(p.SelectedBy, id)
 		return !chosen
 	})
 }
@@ -209,30 +210,30 @@ func (gr *grouper) splitIntoGroups(members []groupMember, of, total, companies i
 // aside: ports, volumes for one pod only, anti-affinity and spread over hosts bound it.
 func (gr *grouper) maxPerNode(members []groupMember, of int) int {
 	p, most := members[of].podSet, 1<<30
-	if len(p.class.Ports) > 0 || len(p.exclusive) > 0 {
+	if len(p.Class.Ports) > 0 || len(p.Exclusive) > 0 {
 		most = 1
 	}
 	for i := range members {
 		other := members[i].podSet
-		if i != of && portsClash(p.class.Ports, other.class.Ports) {
+		if i != of && topology.PortsClash(p.Class.Ports, other.Class.Ports) {
 			return 0
 		}
-		for _, id := range p.declared {
-			_, chosen := slices.BinarySearch(other.selectedBy, id)
-			rule := gr.counts.rules[id].rule
+		for _, id := range p.Declared {
+			_, chosen := slices.BinarySearch(other.SelectedBy, id)
+			rule := gr.counts.Rules[id].Rule
 			switch {
 			case !chosen:
 			case rule.Kind == cluster.AntiAffinity && i != of:
 				return 0
 			case rule.Kind == cluster.AntiAffinity:
 				most = 1
-			case rule.Kind == cluster.Spread && gr.counts.rules[id].onHostname && i == of:
+			case rule.Kind == cluster.Spread && gr.counts.Rules[id].OnHostname && i == of:
 				most = min(most, rule.MaxSkew)
 			}
 		}
-		for _, id := range other.declared {
-			if _, chosen := slices.BinarySearch(p.selectedBy, id); chosen && i != of &&
-				gr.counts.rules[id].rule.Kind == cluster.AntiAffinity {
+		for _, id := range other.Declared {
+			if _, chosen := slices.BinarySearch(p.SelectedBy, id); chosen && i != of &&
+				gr.counts.Rules[id].Rule.Kind == cluster.AntiAffinity {
 				return 0
 			}
 		}
@@ -247,7 +248,7 @@ func groupNeed(members []groupMember, of, n int) resource.Vector {
 		if i == of {
 			count = n
 		}
-		sum = sum.Add(p.podSet.class.Requests.Times(int64(count)))
+		sum = sum.Add(p.podSet.Class.Requests.Times(int64(count)))
 	}
 	return sum
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // explainKinds says of the pod sets' pods that are left why they found no place.
-func (p *Placement) explainKinds(s *cluster.Snapshot, mk *market, t *topologyCounts, podSets []*podSet) {
+func (p *Placement) explainKinds(s *cluster.Snapshot, mk *market, t *topology.Counts, podSets []*topology.PodSet) {
 	for _, set := range podSets {
 		explain(s, mk, t, set, p)
 	}
 }
 
 // explain records why the pods that are left of the pod set found no place. The reasons are worked out once a pod set.
-func explain(s *cluster.Snapshot, mk *market, t *topologyCounts, set *podSet, out *Placement) {
-	if len(set.pods) == 0 {
+func explain(s *cluster.Snapshot, mk *market, t *topology.Counts, set *topology.PodSet, out *Placement) {
+	if len(set.Pods) == 0 {
 		return
 	}
-	taken := t.volumes.holder(set.exclusive)
+	taken := t.Volumes.Holder(set.Exclusive)
 	var misses []PoolMiss
 	for _, p := range s.Pools {
 		if i := slices.IndexFunc(mk.markets, func(pm *poolMarket) bool { return pm.pool == p }); i >= 0 {
@@ -32,10 +33,10 @@ func explain(s *cluster.Snapshot, mk *market, t *topologyCounts, set *podSet, ou
 	}
 	others := len(s.OtherPools)
 	out.rememberHopeless(set, Unplaced{TakenVolume: taken, Pools: misses, OtherPools: others})
-	for _, pod := range set.pods {
+	for _, pod := range set.Pods {
 		out.Unplaced = append(out.Unplaced, Unplaced{Pod: pod, TakenVolume: taken, Pools: misses, OtherPools: others})
 	}
-	set.pods = nil
+	set.Pods = nil
 }
 
 // unusableReason is why the pool takes no part in the placement.
@@ -59,8 +60,8 @@ func unusableReason(p *cluster.Pool) reason.Text {
 
 // explainMiss counts what ruled out the pool's types for the pod set. A type counts under the rule conflict at which
 // the last of its offerings fell.
-func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
-	out, class := PoolMiss{Pool: pm.pool.Name}, p.class
+func (pm *poolMarket) explainMiss(t *topology.Counts, p *topology.PodSet) PoolMiss {
+	out, class := PoolMiss{Pool: pm.pool.Name}, p.Class
 	if taint, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
 		out.Taint = &taint
 		return out
@@ -89,10 +90,10 @@ func (pm *poolMarket) explainMiss(t *topologyCounts, p *podSet) PoolMiss {
 	}
 	free := pm.missByPort(&out, p, sold)
 	allowed := pm.missByLimit(&out, free)
-	if p.lastConflict != nil && allowed.Any() {
-		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.countTypes(allowed), p.lastConflict.rule,
-			p.lastConflict.inverse, p.lastConflict.undecided
-		out.Unlabelled = !pm.hasLabel(p.lastConflict.rule.TopologyKey)
+	if p.LastConflict != nil && allowed.Any() {
+		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.countTypes(allowed), p.LastConflict.Rule,
+			p.LastConflict.Inverse, p.LastConflict.Undecided
+		out.Unlabelled = !pm.hasLabel(p.LastConflict.Rule.TopologyKey)
 		return out
 	}
 	for _, tm := range matches {
@@ -123,10 +124,10 @@ func (pm *poolMarket) adviceOf(fits, sold require.Bits) []string {
 }
 
 // missByPort counts the types on which a daemonset occupies a port that the pod needs.
-func (pm *poolMarket) missByPort(out *PoolMiss, p *podSet, sold require.Bits) require.Bits {
+func (pm *poolMarket) missByPort(out *PoolMiss, p *topology.PodSet, sold require.Bits) require.Bits {
 	free := sold
 	for _, d := range pm.daemons {
-		if portsClash(p.class.Ports, d.daemon.Class.Ports) {
+		if topology.PortsClash(p.Class.Ports, d.daemon.Class.Ports) {
 			free = free.AndNot(d.offerings)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // smallAndBig sells a type with 2 CPUs and 8 GiB, and one with 4 CPUs and 4 GiB.
@@ -32,7 +33,7 @@ func smallAndBigMarket() *poolMarket {
 
 // missOf says why the market has nothing for a pod with the terms.
 func missOf(pm *poolMarket, requests resource.Vector, terms ...require.Set) PoolMiss {
-	return pm.explainMiss(nil, &podSet{class: &cluster.PodClass{Terms: terms, Requests: requests}})
+	return pm.explainMiss(nil, &topology.PodSet{Class: &cluster.PodClass{Terms: terms, Requests: requests}})
 }
 
 // What a pool has of a label is looked up where it is said, and once for all classes.

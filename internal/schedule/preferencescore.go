@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // avoidTaintWeight is the weight of a taint that pods should rather avoid, beside wishes of 1 to 100.
@@ -26,7 +27,7 @@ func (ib *itemBuilder) preferencesOf(p *domainShare) *podPreferences {
 	if !ib.usePreferences {
 		return nil
 	}
-	class := p.group.members[0].podSet.class
+	class := p.group.members[0].podSet.Class
 	var text strings.Builder
 	for i := range class.Preferences {
 		if w := &class.Preferences[i]; w.Rule == nil {
@@ -43,7 +44,7 @@ func (ib *itemBuilder) preferencesOf(p *domainShare) *podPreferences {
 		text.WriteString(p.preferredDomains.String())
 	}
 	if ib.avoidTaints {
-		text.WriteString(tolerationsText(class))
+		text.WriteString(topology.TolerationsText(class))
 	} else if text.Len() == 0 {
 		return nil
 	}

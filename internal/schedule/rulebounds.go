@@ -2,13 +2,7 @@ package schedule
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
-)
-
-const (
-	// fewEnough is up to how many different rules the pods that may move are taken on without a closer look.
-	fewEnough = 1_000
-	// maxComparisons bounds how often a rule of pods that may move is compared with the labels of pods.
-	maxComparisons = 2_000_000
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // WithinRuleBounds says which departures a search takes on, in the order given, beginning with the one at first. Each
@@ -16,89 +10,13 @@ const (
 // pods would add more rules are left out. Their pods count for the others as pods that run do.
 func WithinRuleBounds(s *cluster.Snapshot, settings Settings, departures []RemovableNode, first int) []bool {
 	out := make([]bool, len(departures))
-	b := &comparisonBudget{ruleBudget: newRuleBudget(!settings.IgnorePreferences), s: s}
+	b := topology.NewComparisonBudget(s, !settings.IgnorePreferences)
 	for n := range departures {
 		i := (first + n) % len(departures)
 		out[i] = true
 		for _, p := range departures[i].Pods {
-			out[i] = out[i] && b.admitCompared(p.Class)
+			out[i] = out[i] && b.Admit(p.Class)
 		}
 	}
 	return out
-}
-
-// comparisonBudget counts besides how often the rules are compared with the labels of pods.
-type comparisonBudget struct {
-	*ruleBudget
-	s           *cluster.Snapshot
-	known       map[*cluster.PodClass]bool
-	comparisons int
-	labelSets   int
-	byLabel     map[cluster.Label]int
-}
-
-// admitCompared reports whether the class is within bounds, together with those that were before it.
-func (b *comparisonBudget) admitCompared(c *cluster.PodClass) bool {
-	if len(c.Rules) == 0 && len(c.Preferences) == 0 {
-		return true
-	}
-	within, asked := b.known[c]
-	if asked {
-		return within
-	}
-	if b.known == nil {
-		b.known = make(map[*cluster.PodClass]bool)
-	}
-	looks := 0
-	eachRule(c, b.usePreferences, func(r *cluster.Rule) {
-		if !b.rules[r.Key] {
-			looks += b.comparisonsOf(r)
-		}
-	})
-	within = b.comparisons+looks <= maxComparisons && b.admit(c)
-	if within {
-		b.comparisons += looks
-	}
-	b.known[c] = within
-	return within
-}
-
-// comparisonsOf is with how many sets of labels a rule is compared. As long as there are few rules it is not counted.
-func (b *comparisonBudget) comparisonsOf(r *cluster.Rule) int {
-	if len(b.rules) < fewEnough {
-		return 0
-	}
-	if b.byLabel == nil {
-		b.countLabels()
-	}
-	least := b.labelSets
-	for i := range r.Selectors {
-		at := anchorLabel(&r.Selectors[i])
-		if at < 0 {
-			continue
-		}
-		sum := 0
-		values, _ := r.Selectors[i].Labels[at].Values.Listed()
-		for _, value := range values {
-			sum += b.byLabel[cluster.Label{Key: r.Selectors[i].Labels[at].Key, Value: value}]
-		}
-		least = min(least, sum)
-	}
-	return least
-}
-
-// countLabels counts the sets of labels that pods have, by each label.
-func (b *comparisonBudget) countLabels() {
-	b.byLabel = make(map[cluster.Label]int)
-	seen := make(map[*cluster.Label]bool)
-	for _, p := range b.s.Pods {
-		if len(p.Labels) == 0 || seen[&p.Labels[0]] {
-			continue
-		}
-		seen[&p.Labels[0]] = true
-		b.labelSets++
-		for _, label := range p.Labels {
-			b.byLabel[label]++
-		}
-	}
 }

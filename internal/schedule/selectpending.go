@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // modest classes, with so many rules that are not wide, come first. Pods beyond the bounds of a rule budget wait for
@@ -41,15 +42,15 @@ func selectPending(s *cluster.Snapshot, pending []*cluster.Pod, usePreferences b
 	slices.SortStableFunc(classes, func(x, y *classDemand) int {
 		return cmp.Or(cmp.Compare(x.turnAfter(last), y.turnAfter(last)), cmp.Compare(x.class.Key, y.class.Key))
 	})
-	b, begun := newRuleBudget(usePreferences), false
+	b, begun := topology.NewRuleBudget(usePreferences), false
 	next = last
 	for _, a := range classes {
 		// Whose nodes are on their way is looked at in any case, for these would seem to be made in vain.
 		switch {
 		case a.hasSeat:
-		case a.modest() && b.admit(a.class):
+		case a.modest() && b.Admit(a.class):
 			next.modest = a.class.Key
-		case !a.modest() && (b.admit(a.class) || !begun): // one of them at least, so that all come in time
+		case !a.modest() && (b.Admit(a.class) || !begun): // one of them at least, so that all come in time
 			begun, next.others = true, a.class.Key
 		default:
 			later = append(later, a.pods...)
@@ -81,7 +82,7 @@ func (a *classDemand) turnAfter(last lastTurns) int {
 
 // fewRules reports whether all pods together are within the bounds, as they nearly always are.
 func fewRules(pending []*cluster.Pod, usePreferences bool) bool {
-	b := newRuleBudget(usePreferences)
+	b := topology.NewRuleBudget(usePreferences)
 	seen := make(map[*cluster.PodClass]bool)
 	var last *cluster.PodClass
 	for _, p := range pending {
@@ -92,7 +93,7 @@ func fewRules(pending []*cluster.Pod, usePreferences bool) bool {
 		if seen[last] {
 			continue
 		}
-		if seen[last] = true; !b.admit(last) {
+		if seen[last] = true; !b.Admit(last) {
 			return false
 		}
 	}
@@ -107,9 +108,9 @@ func classDemandsOf(pending []*cluster.Pod, usePreferences bool) []*classDemand 
 		a := byClass[p.Class]
 		if a == nil {
 			a = &classDemand{class: p.Class}
-			eachRule(p.Class, usePreferences, func(r *cluster.Rule) {
+			topology.EachRule(p.Class, usePreferences, func(r *cluster.Rule) {
 				a.rules++
-				if selectsByNoLabel(r) {
+				if topology.SelectsByNoLabel(r) {
 					a.wide++
 				}
 			})

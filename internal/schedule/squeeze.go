@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // mostSqueezes is how often nodes are looked for on which not all DaemonSets find room: once for all pods that the same
@@ -43,7 +44,7 @@ func (mk *market) requireDaemons(which daemonRoomRule) {
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
 // their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
 // node that is bought. It reports whether it did anything; the market is left without any DaemonSet then.
-func (p *Placement) squeeze(b *buyer, podSets []*podSet) (bins []*openBin, squeezed bool) {
+func (p *Placement) squeeze(b *buyer, podSets []*topology.PodSet) (bins []*openBin, squeezed bool) {
 	mk := b.market
 	podSets = mk.overrunPodSets(podSets)
 	if len(podSets) == 0 {
@@ -51,12 +52,12 @@ func (p *Placement) squeeze(b *buyer, podSets []*podSet) (bins []*openBin, squee
 	}
 	defer setAsideRunning(podSets)()
 	for _, p := range podSets {
-		p.hopeless = false // what there is for it depends on others' priorities now
+		p.Hopeless = false // what there is for it depends on others' priorities now
 	}
 	mk.requireDaemons(requireFittingDaemons())
 	bins = b.buy(podSets)
 	for _, same := range mk.groupByPreemptors(podSets) {
-		mk.requireDaemons(requirePreemptingDaemons(same[len(same)-1].class.Priority))
+		mk.requireDaemons(requirePreemptingDaemons(same[len(same)-1].Class.Priority))
 		bins = append(bins, b.buy(same)...)
 	}
 	for _, bin := range bins {
@@ -68,29 +69,29 @@ func (p *Placement) squeeze(b *buyer, podSets []*podSet) (bins []*openBin, squee
 
 // setAsideRunning takes the pods out of the pod sets that are still on a node, which goes, and returns what puts them
 // back.
-func setAsideRunning(podSets []*podSet) (putBack func()) {
+func setAsideRunning(podSets []*topology.PodSet) (putBack func()) {
 	running := make([][]*cluster.Pod, len(podSets))
 	for i, set := range podSets {
 		var waiting []*cluster.Pod
-		for _, p := range set.pods {
+		for _, p := range set.Pods {
 			if p.Node == "" {
 				waiting = append(waiting, p)
 			} else {
 				running[i] = append(running[i], p)
 			}
 		}
-		set.pods = waiting
+		set.Pods = waiting
 	}
 	return func() {
 		for i, p := range podSets {
-			p.pods = append(p.pods, running[i]...)
+			p.Pods = append(p.Pods, running[i]...)
 		}
 	}
 }
 
 // noteSqueeze counts a node on which not all DaemonSets find room.
 func (p *Placement) noteSqueeze(b *openBin) {
-	if b.hostState != nil || len(b.contents) == 0 {
+	if b.host != nil || len(b.contents) == 0 {
 		return
 	}
 	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.market.pool.Name })
@@ -104,13 +105,15 @@ func (p *Placement) noteSqueeze(b *openBin) {
 // groupByPreemptors groups the pod sets with pods that have no place yet by the DaemonSets that would preempt them, the
 // highest priority first and last of a group the lowest. If there are too many groups, neighbours are put together:
 // then DaemonSets count that would preempt some of them only.
-func (mk *market) groupByPreemptors(podSets []*podSet) [][]*podSet {
-	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *podSet) bool { return len(p.pods) == 0 })
-	slices.SortStableFunc(podSets, func(a, b *podSet) int { return cmp.Compare(b.class.Priority, a.class.Priority) })
-	var groups [][]*podSet
+func (mk *market) groupByPreemptors(podSets []*topology.PodSet) [][]*topology.PodSet {
+	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool { return len(p.Pods) == 0 })
+	slices.SortStableFunc(podSets, func(a, b *topology.PodSet) int {
+		return cmp.Compare(b.Class.Priority, a.Class.Priority)
+	})
+	var groups [][]*topology.PodSet
 	last := -1
 	for _, p := range podSets {
-		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.class.Priority, func(d *cluster.Daemon,
+		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.Class.Priority, func(d *cluster.Daemon,
 			priority int32) int {
 			if d.Class.Priority > priority {
 				return -1
@@ -126,11 +129,11 @@ func (mk *market) groupByPreemptors(podSets []*podSet) [][]*podSet {
 }
 
 // mergeNeighbours puts neighbours together until there are at most so many groups.
-func mergeNeighbours(groups [][]*podSet, most int) [][]*podSet {
+func mergeNeighbours(groups [][]*topology.PodSet, most int) [][]*topology.PodSet {
 	if len(groups) <= most {
 		return groups
 	}
-	out := make([][]*podSet, most)
+	out := make([][]*topology.PodSet, most)
 	for i, g := range groups {
 		at := i * most / len(groups)
 		out[at] = append(out[at], g...)
@@ -140,17 +143,17 @@ func mergeNeighbours(groups [][]*podSet, most int) [][]*podSet {
 
 // overrunPodSets are the pod sets with pods that wait and that DaemonSets keep from every instance type that would do
 // without them.
-func (mk *market) overrunPodSets(podSets []*podSet) []*podSet {
+func (mk *market) overrunPodSets(podSets []*topology.PodSet) []*topology.PodSet {
 	if !slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return len(pm.daemons) > 0 }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(podSets), func(set *podSet) bool {
-		if !slices.ContainsFunc(set.pods, func(p *cluster.Pod) bool { return p.Node == "" }) {
+	return slices.DeleteFunc(slices.Clone(podSets), func(set *topology.PodSet) bool {
+		if !slices.ContainsFunc(set.Pods, func(p *cluster.Pod) bool { return p.Node == "" }) {
 			return true
 		}
 		any := false
 		for _, pm := range mk.markets {
-			over, helps := pm.isOverrunByDaemons(set.class)
+			over, helps := pm.isOverrunByDaemons(set.Class)
 			if !over {
 				return true
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // tierPacker packs items into nodes of one tier.
@@ -242,13 +243,13 @@ type openBin struct {
 	market    *poolMarket
 	offering  int
 	offerings require.Bits
-	hostState *hostState
+	host      *topology.Host
 	contents  []binContent
 }
 
 // binContent is pods of a pod set in a bin.
 type binContent struct {
-	podSet   *podSet
+	podSet   *topology.PodSet
 	pods     []*cluster.Pod
 	feasible *feasibleSet
 }
@@ -263,7 +264,7 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 		}
 		take := min(n, p.units)
 		for _, member := range p.group.members {
-			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.takePods(member.count * take),
+			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.TakePods(member.count * take),
 				p.feasible})
 		}
 		p.units -= take

@@ -7,23 +7,24 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // verify lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the
 // rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
 // topology counts then count those who did.
-func (b *buyer) verify(bins []*openBin, assigned map[*podSet][]*feasibleSet) (kept []*openBin, dropped int) {
-	if kept = bins; len(b.counts.rules) > 0 {
+func (b *buyer) verify(bins []*openBin, assigned map[*topology.PodSet][]*feasibleSet) (kept []*openBin, dropped int) {
+	if kept = bins; len(b.counts.Rules) > 0 {
 		v := b.openNodes(bins)
 		// Whoever has no rule of his own may come first, then those who were assigned, in that order, then anybody.
-		v.letIn(func(p *podSet) bool { return len(p.declared) == 0 })
+		v.letIn(func(p *topology.PodSet) bool { return len(p.Declared) == 0 })
 		v.placeInOrder(assigned)
-		v.letIn(func(*podSet) bool { return true })
+		v.letIn(func(*topology.PodSet) bool { return true })
 		kept, dropped = b.takeOutRejected(bins, v.in)
 	}
 	for _, bin := range kept {
 		for i := range bin.contents {
-			b.counts.volumes.reserve(bin.contents[i].podSet.exclusive)
+			b.counts.Volumes.Reserve(bin.contents[i].podSet.Exclusive)
 		}
 	}
 	return kept, dropped
@@ -31,19 +32,20 @@ func (b *buyer) verify(bins []*openBin, assigned map[*podSet][]*feasibleSet) (ke
 
 // verification is pods on their way into new nodes.
 type verification struct {
-	counts *topologyCounts
+	counts *topology.Counts
 	bins   []*openBin
-	places []*position // by bin
-	in     [][]int     // by bin and content: how many pods have got in
+	places []*topology.Position // by bin
+	in     [][]int              // by bin and content: how many pods have got in
 }
 
 // openNodes takes the bins' nodes into the topology counts, without their pods.
 func (b *buyer) openNodes(bins []*openBin) *verification {
-	v := &verification{counts: b.counts, bins: bins, places: make([]*position, len(bins)), in: make([][]int, len(bins))}
+	v := &verification{counts: b.counts, bins: bins, places: make([]*topology.Position, len(bins)),
+		in: make([][]int, len(bins))}
 	for i, bin := range bins {
 		v.in[i] = make([]int, len(bin.contents))
-		if bin.hostState != nil {
-			v.places[i] = bin.hostState.position
+		if bin.host != nil {
+			v.places[i] = bin.host.Position
 			continue
 		}
 		v.places[i] = bin.addNodeTo(b.counts, b.named+i)
@@ -52,11 +54,11 @@ func (b *buyer) openNodes(bins []*openBin) *verification {
 }
 
 // addNodeTo takes the bin's node into the topology counts, without its pods. number tells it from other new nodes.
-func (ob *openBin) addNodeTo(counts *topologyCounts, number int) *position {
+func (ob *openBin) addNodeTo(counts *topology.Counts, number int) *topology.Position {
 	h := ob.asHost("new-" + strconv.Itoa(number))
-	pos := counts.addNode(&h)
-	counts.addPossibleDomains(ob.Requirements, &h, pos)
-	counts.addDaemons(pos, func(d *cluster.Daemon) bool {
+	pos := counts.AddNode(&h)
+	counts.AddPossibleDomains(ob.Requirements, &h, pos)
+	counts.AddDaemons(pos, func(d *cluster.Daemon) bool {
 		return slices.ContainsFunc(ob.market.daemons, func(landing daemonOfferings) bool {
 			return landing.daemon == d && !ob.offerings.AndNot(landing.offerings).Any()
 		})
@@ -65,7 +67,7 @@ func (ob *openBin) addNodeTo(counts *topologyCounts, number int) *position {
 }
 
 // letIn lets pods of some pod sets in, in any order in which the rules let them.
-func (v *verification) letIn(who func(*podSet) bool) {
+func (v *verification) letIn(who func(*topology.PodSet) bool) {
 	for again := true; again; {
 		again = false
 		for i, b := range v.bins {
@@ -84,14 +86,14 @@ func (v *verification) letContentIn(bin, content int, ld *binContent) (progress 
 	pos, in := v.places[bin], &v.in[bin][content]
 	for *in < len(ld.pods) {
 		n := 1
-		if ld.podSet.hasNoRules() {
+		if ld.podSet.HasNoRules() {
 			n = len(ld.pods)
-		} else if _, ok := v.counts.allows(pos.domains, ld.podSet); !ok {
+		} else if _, ok := v.counts.Allows(pos.Domains, ld.podSet); !ok {
 			break
 		}
-		v.counts.addPods(pos, ld.podSet, n)
+		v.counts.AddPods(pos, ld.podSet, n)
 		*in += n
-		if progress = true; len(ld.podSet.spreads) > 0 {
+		if progress = true; len(ld.podSet.Spreads) > 0 {
 			break
 		}
 	}
@@ -103,13 +105,13 @@ type contentRef struct{ bin, content int }
 
 // placeInOrder lets pods that are spread in in the order in which they were assigned: then each found its place
 // allowed.
-func (v *verification) placeInOrder(assigned map[*podSet][]*feasibleSet) {
+func (v *verification) placeInOrder(assigned map[*topology.PodSet][]*feasibleSet) {
 	type where struct {
-		podSet   *podSet
+		podSet   *topology.PodSet
 		feasible *feasibleSet
 	}
-	places, seen := make(map[where][]contentRef), make(map[*podSet]bool)
-	var podSets []*podSet
+	places, seen := make(map[where][]contentRef), make(map[*topology.PodSet]bool)
+	var podSets []*topology.PodSet
 	for i, b := range v.bins {
 		for j := range b.contents {
 			p := b.contents[j].podSet
@@ -123,7 +125,7 @@ func (v *verification) placeInOrder(assigned map[*podSet][]*feasibleSet) {
 			}
 		}
 	}
-	slices.SortStableFunc(podSets, comparePodSets)
+	slices.SortStableFunc(podSets, topology.ComparePodSets)
 	for again := true; again; {
 		again = false
 		for _, p := range podSets {
@@ -134,10 +136,10 @@ func (v *verification) placeInOrder(assigned map[*podSet][]*feasibleSet) {
 				}
 				if len(places[at]) > 0 {
 					to := places[at][0]
-					if _, ok := v.counts.allows(v.places[to.bin].domains, p); !ok {
+					if _, ok := v.counts.Allows(v.places[to.bin].Domains, p); !ok {
 						break
 					}
-					v.counts.addPods(v.places[to.bin], p, 1)
+					v.counts.AddPods(v.places[to.bin], p, 1)
 					v.in[to.bin][to.content]++
 					again = true
 				}
@@ -157,12 +159,12 @@ func (b *buyer) takeOutRejected(bins []*openBin, in [][]int) (kept []*openBin, d
 		out := bin.removeRejected(in[i])
 		dropped += out
 		if len(bin.contents) > 0 {
-			if kept = append(kept, bin); out > 0 && bin.hostState == nil {
+			if kept = append(kept, bin); out > 0 && bin.host == nil {
 				bin.buyCheaper()
 			}
 			continue
 		}
-		if bin.hostState != nil { // its room was kept in vain, which nobody else will miss in this placement
+		if bin.host != nil { // its room was kept in vain, which nobody else will miss in this placement
 			continue
 		}
 		bin.market.limits.charge(bin.Capacity, -1)
@@ -179,7 +181,7 @@ func (ob *openBin) removeRejected(in []int) (dropped int) {
 	for j, ld := range ob.contents {
 		out := ld.pods[in[j]:]
 		dropped += len(out)
-		ld.podSet.pods = append(ld.podSet.pods, out...)
+		ld.podSet.Pods = append(ld.podSet.Pods, out...)
 		if ld.pods = ld.pods[:in[j]]; len(ld.pods) > 0 {
 			loads = append(loads, ld)
 		}
@@ -193,7 +195,7 @@ func (ob *openBin) buyCheaper() {
 	var content resource.Vector
 	var sets []*feasibleSet
 	for _, ld := range ob.contents {
-		content = content.Add(ld.podSet.class.Requests.Times(int64(len(ld.pods))))
+		content = content.Add(ld.podSet.Class.Requests.Times(int64(len(ld.pods))))
 		if !slices.Contains(sets, ld.feasible) {
 			sets = append(sets, ld.feasible)
 		}
@@ -242,12 +244,12 @@ func (ob *openBin) finish() Bin {
 	counts := make(map[*cluster.PodClass]int, len(ob.contents))
 	for _, ld := range ob.contents {
 		b.Pods = append(b.Pods, ld.pods...)
-		if n, seen := counts[ld.podSet.class]; seen {
+		if n, seen := counts[ld.podSet.Class]; seen {
 			b.Seats[n].Count += len(ld.pods)
 			continue
 		}
-		counts[ld.podSet.class] = len(b.Seats)
-		b.Seats = append(b.Seats, cluster.Seat{Class: ld.podSet.class.Key, Count: len(ld.pods)})
+		counts[ld.podSet.Class] = len(b.Seats)
+		b.Seats = append(b.Seats, cluster.Seat{Class: ld.podSet.Class.Key, Count: len(ld.pods)})
 	}
 	return b
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // RemovableNode is a node that may go, with the pods that would have to move.
@@ -18,7 +19,7 @@ type RemovableNode struct {
 //
 // A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
 type WhatIf struct {
-	counts    *topologyCounts
+	counts    *topology.Counts
 	market    *market
 	buyer     *buyer
 	departing []*departingNode
@@ -30,12 +31,12 @@ type WhatIf struct {
 
 	undoLog       []undoStep
 	assigned      []Assignment
-	withoutRoom   []movingBatch  // of the what-if: who has found no room yet
-	newBins       []*openBin     // what was bought for them
-	supplyBefore  *supplyState   // what was for sale before
-	binsNamed     int            // new nodes so far
-	scratchCounts topologyCounts // memory of the copies on which chosen offerings are tried
-	steps         int            // how often rules were looked at so far, about
+	withoutRoom   []movingBatch   // of the what-if: who has found no room yet
+	newBins       []*openBin      // what was bought for them
+	supplyBefore  *supplyState    // what was for sale before
+	binsNamed     int             // new nodes so far
+	scratchCounts topology.Counts // memory of the copies on which chosen offerings are tried
+	steps         int             // how often rules were looked at so far, about
 }
 
 // departingNode is a departure as the what-if sees it.
@@ -48,7 +49,7 @@ type departingNode struct {
 
 // targetNode is a node that stays and may take pods.
 type targetNode struct {
-	*hostState
+	*topology.Host
 	// closed target nodes take nobody: they are no place for pods that move, or they go.
 	closed, removed bool
 	moved           []movingBatch // pods that have been given a place here
@@ -64,7 +65,7 @@ type treeLeaf struct {
 
 // movingPods is a kind of pods on the what-if.
 type movingPods struct {
-	*podSet
+	*topology.PodSet
 	need       []int64
 	worth      float64
 	tree       *targetTree
@@ -90,29 +91,29 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	for i := range departures {
 		all = append(all, departures[i].Pods...)
 	}
-	w := &WhatIf{counts: newTopologyCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base,
+	w := &WhatIf{counts: topology.NewCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base,
 		settings.RelaxMinValues), trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
 	w.buyer = &buyer{market: w.market, usePreferences: !settings.IgnorePreferences}
-	sorter := newPodSetBuilder(w.counts)
+	sorter := topology.NewPodSetBuilder(w.counts)
 	for _, p := range pending {
-		set := sorter.podSetOf(p)
-		set.pods = append(set.pods, p)
+		set := sorter.PodSetOf(p)
+		set.Pods = append(set.Pods, p)
 	}
-	waiting := slices.Clone(sorter.podSets)
-	slices.SortStableFunc(waiting, comparePodSets)
+	waiting := slices.Clone(sorter.PodSets)
+	slices.SortStableFunc(waiting, topology.ComparePodSets)
 	w.sortPods(sorter, departures)
 	hosts := o.Hosts()
-	houses := w.counts.addHosts(hosts)
-	w.counts.addHosts(o.LeavingHosts())
-	w.counts.markDaemonFollowers(sorter.podSets)
-	w.market.noteDaemonFollowers(sorter.podSets)
+	houses := w.counts.AddHosts(hosts)
+	w.counts.AddHosts(o.LeavingHosts())
+	w.counts.MarkDaemonFollowers(sorter.PodSets)
+	w.market.noteDaemonFollowers(sorter.PodSets)
 	var settled Placement
 	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, out: &settled}).fitAll()
 	for i := range settled.Assigned {
 		w.promisedHosts[settled.Assigned[i].Host] = true
 	}
-	for _, p := range sorter.podSets {
-		p.pods = nil
+	for _, p := range sorter.PodSets {
+		p.Pods = nil
 	}
 	w.findTargets(houses, departures, open)
 	w.computeWorth()
@@ -120,33 +121,33 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 }
 
 // sortPods sorts the departures' pods into pod sets.
-func (w *WhatIf) sortPods(sorter *podSetBuilder, departures []RemovableNode) {
-	moving := make(map[*podSet]*movingPods)
+func (w *WhatIf) sortPods(sorter *topology.PodSetBuilder, departures []RemovableNode) {
+	moving := make(map[*topology.PodSet]*movingPods)
 	for i := range departures {
 		d := &departingNode{}
 		for _, p := range departures[i].Pods {
-			set := sorter.podSetOf(p)
-			if len(set.class.Unsupported) > 0 || len(w.counts.volumeRules(p)) > 0 {
+			set := sorter.PodSetOf(p)
+			if len(set.Class.Unsupported) > 0 || len(w.counts.VolumeRules(p)) > 0 {
 				d.stuckPod = p
 			}
 			m := moving[set]
 			if m == nil {
-				m = &movingPods{podSet: set}
+				m = &movingPods{PodSet: set}
 				moving[set] = m
 			}
 			d.pods = addToBatch(d.pods, m, p)
 		}
 		w.departing = append(w.departing, d)
 	}
-	slices.SortStableFunc(sorter.podSets, comparePodSets)
-	for rank, p := range sorter.podSets {
+	slices.SortStableFunc(sorter.PodSets, topology.ComparePodSets)
+	for rank, p := range sorter.PodSets {
 		if m := moving[p]; m != nil {
 			m.placeOrder = rank
 		}
 	}
 	var used [resource.Size]bool
 	for _, m := range moving {
-		for dim, x := range m.class.Requests {
+		for dim, x := range m.Class.Requests {
 			used[dim] = used[dim] || x > 0
 		}
 	}
@@ -157,7 +158,7 @@ func (w *WhatIf) sortPods(sorter *podSetBuilder, departures []RemovableNode) {
 	}
 	for _, m := range moving {
 		for _, dim := range w.dims {
-			m.need = append(m.need, m.class.Requests[dim])
+			m.need = append(m.need, m.Class.Requests[dim])
 		}
 	}
 }
@@ -174,10 +175,10 @@ func addToBatch(list []movingBatch, m *movingPods, pods ...*cluster.Pod) []movin
 }
 
 // findTargets finds the hosts that go, and those that take pods.
-func (w *WhatIf) findTargets(hosts []*hostState, departures []RemovableNode, open func(*cluster.Host) bool) {
+func (w *WhatIf) findTargets(hosts []*topology.Host, departures []RemovableNode, open func(*cluster.Host) bool) {
 	byName := make(map[string]*targetNode, len(hosts))
 	for _, h := range hosts {
-		target := &targetNode{hostState: h, closed: h.Closed || h.Reserved || h.Undecided || !open(h.Host)}
+		target := &targetNode{Host: h, closed: h.Closed || h.Reserved || h.Undecided || !open(h.Host)}
 		w.targets = append(w.targets, target)
 		byName[h.Name] = target
 	}
@@ -197,7 +198,7 @@ func (w *WhatIf) computeWorth() {
 			i, known := at[b.movingPods]
 			if !known {
 				i = len(classes)
-				at[b.movingPods], classes, counts = i, append(classes, b.class), append(counts, 0)
+				at[b.movingPods], classes, counts = i, append(classes, b.Class), append(counts, 0)
 			}
 			counts[i] += len(b.pods)
 		}
@@ -222,7 +223,7 @@ const manyRules = 64
 func (w *WhatIf) RuleSteps(i int) int {
 	sum := 0
 	for _, b := range w.departing[i].pods {
-		if looks := b.ruleSteps(); looks > manyRules {
+		if looks := b.RuleSteps(); looks > manyRules {
 			sum += looks * len(b.pods)
 		}
 	}

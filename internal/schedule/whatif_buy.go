@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"slices"
+
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // mostRankings bounds how many rankings of types are kept from one what-if to the next.
@@ -11,14 +13,14 @@ const mostRankings = 64
 // takes a fraction of the time and may miss the cheapest by a few percent.
 func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
 	w.buyer.brief = brief
-	var podSets []*podSet
+	var podSets []*topology.PodSet
 	for _, b := range w.withoutRoom {
-		b.podSet.pods, b.podSet.withoutGroup = slices.Clone(b.pods), false
-		podSets = append(podSets, b.podSet)
+		b.PodSet.Pods, b.PodSet.WithoutGroup = slices.Clone(b.pods), false
+		podSets = append(podSets, b.PodSet)
 	}
 	defer func() {
 		for _, p := range podSets {
-			p.pods, p.lastConflict = nil, nil
+			p.Pods, p.LastConflict = nil, nil
 		}
 	}()
 	for _, pm := range w.market.markets {
@@ -41,17 +43,17 @@ func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
 
 // tryOn lets the buyer try on a copy of the counts in which only what has to do with the pod sets is counted on, as
 // often as is said.
-func (w *WhatIf) tryOn(podSets []*podSet, times int) {
+func (w *WhatIf) tryOn(podSets []*topology.PodSet, times int) {
 	w.steps += copyCost(w.counts, podSets, times)
-	w.buyer.counts, w.buyer.named = w.counts.copyFor(&w.scratchCounts, podSets), w.binsNamed
+	w.buyer.counts, w.buyer.named = w.counts.CopyFor(&w.scratchCounts, podSets), w.binsNamed
 }
 
 // copyCost is about how many steps it takes to copy what the counts know of the pod sets, and to put their pods on new
 // nodes so often.
-func copyCost(t *topologyCounts, podSets []*podSet, times int) int {
-	sum := len(t.rules) / ruleCopies
+func copyCost(t *topology.Counts, podSets []*topology.PodSet, times int) int {
+	sum := len(t.Rules) / ruleCopies
 	for _, p := range podSets {
-		sum += times * p.ruleSteps() * max(1, len(p.pods))
+		sum += times * p.RuleSteps() * max(1, len(p.Pods))
 	}
 	return sum
 }
@@ -61,14 +63,14 @@ const ruleCopies = 4
 
 // addBin takes a new node and its pods into the topology counts.
 func (w *WhatIf) addBin(b *openBin) {
-	if len(w.counts.rules) > 0 {
+	if len(w.counts.Rules) > 0 {
 		pos := b.addNodeTo(w.counts, w.binsNamed)
 		for _, ld := range b.contents {
-			w.counts.addPods(pos, ld.podSet, len(ld.pods))
+			w.counts.AddPods(pos, ld.podSet, len(ld.pods))
 		}
 	}
 	w.binsNamed++
 	for _, ld := range b.contents {
-		w.counts.volumes.reserve(ld.podSet.exclusive)
+		w.counts.Volumes.Reserve(ld.podSet.Exclusive)
 	}
 }

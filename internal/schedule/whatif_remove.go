@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // undoStep is something that a what-if has done and can take back.
@@ -37,7 +38,7 @@ func (w *WhatIf) Remove(departures ...int) bool {
 		for i := range w.withoutRoom {
 			b := &w.withoutRoom[i]
 			if len(b.pods) > 0 && !w.isFull(b.movingPods) {
-				again = w.findRoom(b) && !b.hasNoRules() && len(b.pods) > 0 || again
+				again = w.findRoom(b) && !b.HasNoRules() && len(b.pods) > 0 || again
 			}
 		}
 	}
@@ -62,7 +63,7 @@ func (w *WhatIf) RemoveFully(departure int) bool {
 				continue
 			}
 			progress := w.findRoom(b)
-			if len(b.pods) > 0 && b.hasNoRules() {
+			if len(b.pods) > 0 && b.HasNoRules() {
 				return false
 			}
 			again = progress && len(b.pods) > 0 || again
@@ -109,14 +110,14 @@ const maxRuleTries = 256
 
 // findRoom looks for room for the batch's pods.
 func (w *WhatIf) findRoom(b *movingBatch) (progress bool) {
-	bulk := b.onlyRoomDecides()
+	bulk := b.OnlyRoomDecides()
 	for at, tries := max(b.searchFrom, 0), 0; len(b.pods) > 0 && tries < maxRuleTries; {
 		if at = b.tree.firstWithRoom(at, b.need); at < 0 {
 			break
 		}
 		target, n := b.tree.targets[at], 1
 		if bulk {
-			n = b.class.Requests.Count(target.Free, len(b.pods))
+			n = b.Class.Requests.Count(target.Free, len(b.pods))
 		} else if !w.admits(target, b.movingPods) {
 			at++
 			tries++
@@ -130,20 +131,20 @@ func (w *WhatIf) findRoom(b *movingBatch) (progress bool) {
 
 // admits reports whether ports, volumes and rules let one more pod in.
 func (w *WhatIf) admits(target *targetNode, m *movingPods) bool {
-	if portsClash(m.class.Ports, target.Ports) {
+	if topology.PortsClash(m.Class.Ports, target.Ports) {
 		return false
 	}
-	w.steps += m.ruleSteps()
-	if _, ok := w.counts.allows(target.domains, m.podSet); !ok {
+	w.steps += m.RuleSteps()
+	if _, ok := w.counts.Allows(target.Domains, m.PodSet); !ok {
 		return false
 	}
-	return w.counts.volumes.holder(m.exclusive) == ""
+	return w.counts.Volumes.Holder(m.Exclusive) == ""
 }
 
 // placeAt gives n pods of the batch a place.
 func (w *WhatIf) placeAt(target *targetNode, b *movingBatch, n int) {
 	a := undoStep{op: opPlace, target: target, moving: b.movingPods, n: n, free: target.Free, ports: len(target.Ports)}
-	if len(b.volumes) > 0 {
+	if len(b.Volumes) > 0 {
 		a.handles = slices.Clone(target.AttachedVolumes)
 	}
 	w.undoLog = append(w.undoLog, a)
@@ -152,18 +153,18 @@ func (w *WhatIf) placeAt(target *targetNode, b *movingBatch, n int) {
 		w.assigned = append(w.assigned, Assignment{Pod: pod, Host: target.Name, Claim: target.Claim})
 	}
 	b.pods = b.pods[n:]
-	target.occupy(b.podSet, n)
+	target.Occupy(b.PodSet, n)
 	w.countAt(target, b.movingPods, n)
 	w.refreshTrees(target)
 }
 
 // countAt tells the topology counts that n pods more, or fewer, are there.
 func (w *WhatIf) countAt(target *targetNode, m *movingPods, n int) {
-	if !m.hasNoRules() {
-		w.steps += m.ruleSteps()
-		w.counts.addPods(target.position, m.podSet, n)
+	if !m.HasNoRules() {
+		w.steps += m.RuleSteps()
+		w.counts.AddPods(target.Position, m.PodSet, n)
 	}
-	w.counts.volumes.hold(m.exclusive, n > 0)
+	w.counts.Volumes.Hold(m.Exclusive, n > 0)
 }
 
 // refreshTrees tells the trees that a target node's room has changed.
@@ -207,7 +208,7 @@ func (w *WhatIf) Undo() {
 			w.countAt(a.target, a.moving, -a.n)
 			a.target.takeBack(a.moving, a.n)
 			a.target.Free, a.target.Ports = a.free, a.target.Ports[:a.ports]
-			if len(a.moving.volumes) > 0 {
+			if len(a.moving.Volumes) > 0 {
 				a.target.AttachedVolumes = a.handles
 			}
 			w.refreshTrees(a.target)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/require"
+	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // BuyOne finds one new node, below the price, that takes all who have found no room; why says what keeps it from that.
@@ -17,11 +18,11 @@ func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwap
 	if zone, there := w.undoLog[0].target.Labels.Get(cluster.ZoneLabel); there && w.hasDomainRules() {
 		pins = pins.With(cluster.ZoneLabel, require.Only(zone))
 	}
-	var podSets []*podSet
+	var podSets []*topology.PodSet
 	var contents []binContent
 	for _, b := range w.withoutRoom {
-		podSets = append(podSets, b.podSet)
-		contents = append(contents, binContent{b.podSet, slices.Clone(b.pods), nil})
+		podSets = append(podSets, b.PodSet)
+		contents = append(contents, binContent{b.PodSet, slices.Clone(b.pods), nil})
 	}
 	chosen, price, reason := w.buyer.chooseOne(contents, pins, below)
 	if chosen == nil {
@@ -29,7 +30,7 @@ func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwap
 	}
 	w.supplyBefore = w.market.saveSupply()
 	bin := w.buyer.takeOne(chosen, contents)
-	if len(w.counts.rules) > 0 {
+	if len(w.counts.Rules) > 0 {
 		w.tryOn(podSets, 1)
 		if !w.buyer.allFit(bin) {
 			return nil, price, NotAlone
@@ -41,7 +42,7 @@ func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwap
 
 // hasDomainRules reports whether rules tell domains apart, other than nodes, for somebody who has found no room.
 func (w *WhatIf) hasDomainRules() bool {
-	return len(w.counts.daemonRules) > 0 || slices.ContainsFunc(w.withoutRoom, func(b movingBatch) bool {
-		return len(w.counts.domainKeys(b.podSet)) > 0
+	return len(w.counts.DaemonRules) > 0 || slices.ContainsFunc(w.withoutRoom, func(b movingBatch) bool {
+		return len(w.counts.DomainKeys(b.PodSet)) > 0
 	})
 }

@@ -1,6 +1,10 @@
 package schedule
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tenon-sh/tenon/internal/topology"
+)
 
 // targetTree is the target nodes that suit pods with the same demands on a node, in the order in which they are filled.
 // It is a tree in which each tree node knows the most that is free below it, so that the first with enough room is
@@ -120,12 +124,12 @@ func (w *WhatIf) SetOrder(order []int) {
 
 // treeFor finds the target nodes that suit pods of the pod set, room and rules aside.
 func (w *WhatIf) treeFor(m *movingPods) *targetTree {
-	key := termsText(m.class.Terms) + "\x00" + tolerationsText(m.class)
+	key := topology.TermsText(m.Class.Terms) + "\x00" + topology.TolerationsText(m.Class)
 	t := w.trees[key]
 	if t == nil {
 		var list []*targetNode
 		for _, h := range w.targets {
-			if !h.closed && h.Allows(m.class) {
+			if !h.closed && h.Allows(m.Class) {
 				list = append(list, h)
 			}
 		}

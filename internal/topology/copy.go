@@ -1,4 +1,4 @@
-package schedule
+package topology
 
 import (
 	"maps"
@@ -7,40 +7,40 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 )
 
-// copyTo makes out a copy of what has been counted, in the memory that out has; rules, pod sets and the numbers of
+// CopyTo makes out a copy of what has been counted, in the memory that out has; rules, pod sets and the numbers of
 // domains are shared. It is for as long as the counts that it came from do not change. Rules and spreads that are not
 // among those that are asked for stay empty; nil asks for all. Where only some are asked for, it is for nodes to come:
 // what keeps pods off the nodes that are there is left out. A search makes thousands of copies: without the memory of
 // the last one, most of what it allocates would be these.
-func (tc *topologyCounts) copyTo(out *topologyCounts, rules, spreads []bool) *topologyCounts {
+func (tc *Counts) CopyTo(out *Counts, rules, spreads []bool) *Counts {
 	old := *out
 	*out = *tc
-	out.volumes = tc.volumes.copyTo(old.volumes)
-	out.keys = resize(old.keys, len(tc.keys))
-	for i := range tc.keys {
-		own := out.keys[i].ownNumbers
+	out.Volumes = tc.Volumes.copyTo(old.Volumes)
+	out.Keys = resize(old.Keys, len(tc.Keys))
+	for i := range tc.Keys {
+		own := out.Keys[i].ownNumbers
 		if own == nil {
 			own = make(map[string]int32)
 		}
 		clear(own)
-		if tc.keys[i].isCopy {
-			maps.Copy(own, tc.keys[i].ownNumbers)
+		if tc.Keys[i].isCopy {
+			maps.Copy(own, tc.Keys[i].ownNumbers)
 		}
-		out.keys[i] = tc.keys[i]
-		out.keys[i].isCopy, out.keys[i].ownNumbers, out.keys[i].names = true, own, slices.Clip(tc.keys[i].names)
+		out.Keys[i] = tc.Keys[i]
+		out.Keys[i].isCopy, out.Keys[i].ownNumbers, out.Keys[i].names = true, own, slices.Clip(tc.Keys[i].names)
 	}
-	out.rules = resize(old.rules, len(tc.rules))
-	for i := range tc.rules {
-		t, match, carry, from := &tc.rules[i], out.rules[i].selected[:0], out.rules[i].declaring[:0],
-			tc.rules[i].firstDomain
+	out.Rules = resize(old.Rules, len(tc.Rules))
+	for i := range tc.Rules {
+		t, match, carry, from := &tc.Rules[i], out.Rules[i].selected[:0], out.Rules[i].declaring[:0],
+			tc.Rules[i].firstDomain
 		switch {
-		case rules == nil || rules[i] && !(t.rule.Kind == cluster.AntiAffinity && t.onHostname):
+		case rules == nil || rules[i] && !(t.Rule.Kind == cluster.AntiAffinity && t.OnHostname):
 			match, carry = append(match, t.selected...), append(carry, t.declaring...)
 		case rules[i]:
-			from = int32(len(tc.keys[t.key].names))
+			from = int32(len(tc.Keys[t.Key].names))
 		}
-		out.rules[i] = *t
-		out.rules[i].selected, out.rules[i].declaring, out.rules[i].firstDomain = match, carry, from
+		out.Rules[i] = *t
+		out.Rules[i].selected, out.Rules[i].declaring, out.Rules[i].firstDomain = match, carry, from
 	}
 	out.spreads = resize(old.spreads, len(tc.spreads))
 	for i := range tc.spreads {
@@ -64,23 +64,23 @@ func resize[E any](list []E, n int) []E {
 	return list[:n]
 }
 
-// copyFor makes out a copy of the counts in which only those rules are counted on that have to do with the pod sets:
+// CopyFor makes out a copy of the counts in which only those rules are counted on that have to do with the pod sets:
 // the others are not copied, because nobody asks for them.
-func (tc *topologyCounts) copyFor(out *topologyCounts, podSets []*podSet) *topologyCounts {
-	rules, spreads := make([]bool, len(tc.rules)), make([]bool, len(tc.spreads))
+func (tc *Counts) CopyFor(out *Counts, podSets []*PodSet) *Counts {
+	rules, spreads := make([]bool, len(tc.Rules)), make([]bool, len(tc.spreads))
 	mark := func(ids []int32) {
 		for _, id := range ids {
 			rules[id] = true
-			for _, n := range tc.rules[id].spreads {
+			for _, n := range tc.Rules[id].spreads {
 				spreads[n] = true
 			}
 		}
 	}
-	mark(tc.daemonRules)
+	mark(tc.DaemonRules)
 	for _, p := range podSets {
-		mark(p.declared)
-		mark(p.selectedBy)
-		mark(p.preferred)
+		mark(p.Declared)
+		mark(p.SelectedBy)
+		mark(p.Preferred)
 	}
-	return tc.copyTo(out, rules, spreads)
+	return tc.CopyTo(out, rules, spreads)
 }

@@ -1,4 +1,4 @@
-package schedule
+package topology
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -14,8 +14,8 @@ const (
 	MostKeys  = 512
 )
 
-// eachRule visits the rules that a class has, and those that it wishes for if preferences are used.
-func eachRule(c *cluster.PodClass, usePreferences bool, each func(*cluster.Rule)) {
+// EachRule visits the rules that a class has, and those that it wishes for if preferences are used.
+func EachRule(c *cluster.PodClass, usePreferences bool, each func(*cluster.Rule)) {
 	for _, r := range c.Rules {
 		each(r)
 	}
@@ -26,8 +26,8 @@ func eachRule(c *cluster.PodClass, usePreferences bool, each func(*cluster.Rule)
 	}
 }
 
-// selectsByNoLabel reports whether pods of any labels may be what the rule looks at.
-func selectsByNoLabel(r *cluster.Rule) bool {
+// SelectsByNoLabel reports whether pods of any labels may be what the rule looks at.
+func SelectsByNoLabel(r *cluster.Rule) bool {
 	for i := range r.Selectors {
 		if r.Selectors[i].MatchesNone || anchorLabel(&r.Selectors[i]) >= 0 {
 			return false
@@ -36,26 +36,27 @@ func selectsByNoLabel(r *cluster.Rule) bool {
 	return len(r.Selectors) > 0
 }
 
-// ruleBudget counts what the classes that were taken on ask for; the same rule of several counts once.
-type ruleBudget struct {
+// RuleBudget counts what the classes that were taken on ask for; the same rule of several counts once.
+type RuleBudget struct {
 	rules, keys    map[string]bool
 	wide           int
 	usePreferences bool
 }
 
-func newRuleBudget(usePreferences bool) *ruleBudget {
-	return &ruleBudget{rules: make(map[string]bool), keys: make(map[string]bool), usePreferences: usePreferences}
+// NewRuleBudget counts from nothing.
+func NewRuleBudget(usePreferences bool) *RuleBudget {
+	return &RuleBudget{rules: make(map[string]bool), keys: make(map[string]bool), usePreferences: usePreferences}
 }
 
-// admit counts a class and reports whether all is still within bounds. One that is not within bounds is not counted.
-func (b *ruleBudget) admit(c *cluster.PodClass) bool {
+// Admit counts a class and reports whether all is still within bounds. One that is not within bounds is not counted.
+func (b *RuleBudget) Admit(c *cluster.PodClass) bool {
 	var rules, keys []string
 	allDomains := 0
-	eachRule(c, b.usePreferences, func(r *cluster.Rule) {
+	EachRule(c, b.usePreferences, func(r *cluster.Rule) {
 		if b.rules[r.Key] {
 			return
 		}
-		if rules = append(rules, r.Key); selectsByNoLabel(r) {
+		if rules = append(rules, r.Key); SelectsByNoLabel(r) {
 			allDomains++
 		}
 		if !b.keys[r.TopologyKey] {

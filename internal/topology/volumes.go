@@ -1,4 +1,4 @@
-package schedule
+package topology
 
 import (
 	"maps"
@@ -52,24 +52,24 @@ func (v *volumeUse) volumesOf(p *cluster.Pod) (shared []cluster.Volume, exclusiv
 	return shared, p.ExclusiveVolumes
 }
 
-// reserve takes hold of the volumes that only one pod may use; it is false if another has one.
-func (v *volumeUse) reserve(handles []string) bool {
-	if v.holder(handles) != "" {
+// Reserve takes hold of the volumes that only one pod may use; it is false if another has one.
+func (v *volumeUse) Reserve(handles []string) bool {
+	if v.Holder(handles) != "" {
 		return false
 	}
-	v.hold(handles, true)
+	v.Hold(handles, true)
 	return true
 }
 
-// hold notes whether pods with a place use the volumes.
-func (v *volumeUse) hold(handles []string, taken bool) {
+// Hold notes whether pods with a place use the volumes.
+func (v *volumeUse) Hold(handles []string, taken bool) {
 	for _, handle := range handles {
 		v.taken[handle] = taken
 	}
 }
 
-// holder names an exclusive volume that another pod has; empty if there is none.
-func (v *volumeUse) holder(handles []string) string {
+// Holder names an exclusive volume that another pod has; empty if there is none.
+func (v *volumeUse) Holder(handles []string) string {
 	for _, handle := range handles {
 		if v.taken[handle] {
 			return handle

@@ -1,4 +1,4 @@
-package schedule
+package topology
 
 import (
 	"slices"
@@ -30,22 +30,20 @@ func TestWhoMaySitWhileHeld(t *testing.T) {
 			[]string{"api"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set, held := &podSet{}, make(map[string]PodHold)
+			set, held := &PodSet{}, make(map[string]bool)
 			for _, owner := range []string{"web", "api", "db"} {
-				set.pods = append(set.pods, &cluster.Pod{UID: owner, Owner: owner})
-				if owner != "api" {
-					held[owner] = PodHold{Tries: &cluster.WorkloadTries{Owner: owner}}
-				}
+				set.Pods = append(set.Pods, &cluster.Pod{UID: owner, Owner: owner})
+				held[owner] = owner != "api"
 			}
-			putHeldLast([]*podSet{set}, held)
+			set.PutHeldLast(func(p *cluster.Pod) (string, bool) { return p.Owner, held[p.UID] })
 			var got []string
-			for _, p := range set.takePods(set.maySit(&hostState{Host: &c.host})) {
+			for _, p := range set.TakePods(set.MaySit(&Host{Host: &c.host})) {
 				got = append(got, p.UID)
 			}
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%v may, want %v", got, c.want)
 			}
-			if rest := len(set.pods); rest != 3-len(c.want) || set.notHeld() != 0 {
+			if rest := len(set.Pods); rest != 3-len(c.want) || set.notHeld() != 0 {
 				t.Errorf("%d pods are left, %d of them not held", rest, set.notHeld())
 			}
 		})

@@ -1,4 +1,4 @@
-package schedule
+package topology
 
 import (
 	"slices"
@@ -30,32 +30,32 @@ type spreadKey struct {
 }
 
 // spreadCountsOf finds or makes the tallies of a pod set's spread rules.
-func (tc *topologyCounts) spreadCountsOf(p *podSet) []int32 {
+func (tc *Counts) spreadCountsOf(p *PodSet) []int32 {
 	var out, keys []int32
-	for _, id := range p.declared {
-		if tc.rules[id].rule.Kind == cluster.Spread {
-			keys = append(keys, tc.rules[id].key)
+	for _, id := range p.Declared {
+		if tc.Rules[id].Rule.Kind == cluster.Spread {
+			keys = append(keys, tc.Rules[id].Key)
 		}
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	for _, id := range p.declared {
-		t := &tc.rules[id]
-		if t.rule.Kind != cluster.Spread {
+	for _, id := range p.Declared {
+		t := &tc.Rules[id]
+		if t.Rule.Kind != cluster.Spread {
 			continue
 		}
-		seat := spreadKey{rule: id, keys: string(signature(nil, keys, nil, nil))}
-		if !t.rule.AnyNode {
-			seat.terms = termsText(p.class.OwnOrAllTerms())
+		seat := spreadKey{rule: id, keys: string(AppendIDs(nil, keys))}
+		if !t.Rule.AnyNode {
+			seat.terms = TermsText(p.Class.OwnOrAllTerms())
 		}
-		if t.rule.HonorTaints {
-			seat.taint = tolerationsText(p.class)
+		if t.Rule.HonorTaints {
+			seat.taint = TolerationsText(p.Class)
 		}
 		n, known := tc.spreadIndex[seat]
 		if !known {
 			n = int32(len(tc.spreads))
 			tc.spreadIndex[seat] = n
-			tc.spreads = append(tc.spreads, spreadCounts{rule: id, key: t.key, class: p.class, keys: keys})
+			tc.spreads = append(tc.spreads, spreadCounts{rule: id, key: t.Key, class: p.Class, keys: keys})
 			t.spreads = append(t.spreads, n)
 		}
 		out = append(out, n)
@@ -63,17 +63,16 @@ func (tc *topologyCounts) spreadCountsOf(p *podSet) []int32 {
 	return out
 }
 
-// countsForSpread reports whether a node counts for the spread.
-func (tc *topologyCounts) countsForSpread(s *spreadCounts, at []int32, h *cluster.Host) bool {
+// countsNode reports whether a node counts for the spread.
+func (s *spreadCounts) countsNode(rule *cluster.Rule, at []int32, h *cluster.Host) bool {
 	if at[s.key] < 0 {
 		return false
 	}
 	for _, key := range s.keys {
-		if at[key] == noDomain {
+		if at[key] == NoDomain {
 			return false
 		}
 	}
-	rule := tc.rules[s.rule].rule
 	if own := s.class.OwnOrAllTerms(); !rule.AnyNode && !allowAnyNode(own) && !h.Meets(own) &&
 		!(h.Undecided && h.MayMeet(own)) {
 		return false // a node to come counts if it may turn out to: then its domain is not taken for empty
@@ -124,21 +123,21 @@ func (s *spreadCounts) addPods(domain, n int32) {
 	}
 }
 
-// addSpreadDomains makes the domains of a place count in which the pod set's pods could be.
-func (tc *topologyCounts) addSpreadDomains(p *podSet, domains []int32) {
-	for _, n := range p.spreads {
+// AddSpreadDomains makes the domains of a place count in which the pod set's pods could be.
+func (tc *Counts) AddSpreadDomains(p *PodSet, domains []int32) {
+	for _, n := range p.Spreads {
 		s := &tc.spreads[n]
-		lacking := slices.ContainsFunc(s.keys, func(key int32) bool { return domains[key] == noDomain })
-		if domains[s.key] >= 0 && !lacking && !tc.rules[s.rule].onHostname {
+		lacking := slices.ContainsFunc(s.keys, func(key int32) bool { return domains[key] == NoDomain })
+		if domains[s.key] >= 0 && !lacking && !tc.Rules[s.rule].OnHostname {
 			s.addDomain(domains[s.key])
 		}
 	}
 }
 
-// podsSeen counts the pods that the pod set's spreads see in the domains of a place.
-func (tc *topologyCounts) podsSeen(p *podSet, domains []int32) int {
+// PodsSeen counts the pods that the pod set's spreads see in the domains of a place.
+func (tc *Counts) PodsSeen(p *PodSet, domains []int32) int {
 	n := 0
-	for _, i := range p.spreads {
+	for _, i := range p.Spreads {
 		n += int(tc.spreads[i].countAt(domains[tc.spreads[i].key]))
 	}
 	return n
@@ -160,38 +159,38 @@ func (s *spreadCounts) countAt(domain int32) int32 {
 	return s.counts[domain]
 }
 
-// addPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the
+// AddPossibleDomains makes the domains count in which the node may turn out to be: a spread must hold whatever the
 // launch decides.
-func (tc *topologyCounts) addPossibleDomains(requirements require.Set, h *cluster.Host, pos *position) {
+func (tc *Counts) AddPossibleDomains(requirements require.Set, h *cluster.Host, pos *Position) {
 	for i := range tc.spreads {
 		s := &tc.spreads[i]
-		if s.unused || pos.domains[s.key] != undecidedDomain {
+		if s.unused || pos.Domains[s.key] != UndecidedDomain {
 			continue
 		}
-		rule := tc.rules[s.rule].rule
+		rule := tc.Rules[s.rule].Rule
 		if !rule.AnyNode && !h.MayMeet(s.class.OwnOrAllTerms()) {
 			continue
 		}
 		if _, tainted := cluster.Untolerated(s.class.Tolerations, h.Taints); tainted && rule.HonorTaints {
 			continue
 		}
-		asked, _ := requirements.Get(tc.keys[s.key].label)
+		asked, _ := requirements.Get(tc.Keys[s.key].Label)
 		listed, finite := asked.Listed()
 		if !finite {
 			continue
 		}
 		for _, value := range listed {
-			s.addDomain(tc.domainIndex(s.key, value))
+			s.addDomain(tc.Keys[s.key].DomainIndex(value))
 		}
 	}
 }
 
-// spreadsOverSeveralKeys reports whether the pod set's pods are spread over several keys beside the hostname: then not
+// SpreadsOverSeveralKeys reports whether the pod set's pods are spread over several keys beside the hostname: then not
 // every order in which they are let in comes to an end.
-func (tc *topologyCounts) spreadsOverSeveralKeys(p *podSet) bool {
+func (tc *Counts) SpreadsOverSeveralKeys(p *PodSet) bool {
 	keys := 0
-	for _, n := range p.spreads {
-		if !tc.rules[tc.spreads[n].rule].onHostname {
+	for _, n := range p.Spreads {
+		if !tc.Rules[tc.spreads[n].rule].OnHostname {
 			keys++
 		}
 	}
