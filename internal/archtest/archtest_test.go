@@ -69,12 +69,13 @@ func familyOf(name string) (family string, floor int, known bool) {
 // import each other.
 func allowed() map[[2]string]string {
 	return map[[2]string]string{
-		{"internal/command", "internal/cluster"}:         "a command carries the values that it is about",
-		{"internal/require", "internal/resource"}:        "both stand on the ground",
-		{"internal/plan", "internal/schedule"}:           "plan puts its siblings together",
-		{"internal/plan", "internal/disrupt"}:            "plan puts its siblings together",
-		{"internal/plan", "internal/lifecycle"}:          "plan puts its siblings together",
-		{"internal/market", "internal/topology"}:         "DaemonSets' pods are told from others by the rules that select them",
+		{"internal/command", "internal/cluster"}:  "a command carries the values that it is about",
+		{"internal/require", "internal/resource"}: "both stand on the ground",
+		{"internal/plan", "internal/schedule"}:    "plan puts its siblings together",
+		{"internal/plan", "internal/disrupt"}:     "plan puts its siblings together",
+		{"internal/plan", "internal/lifecycle"}:   "plan puts its siblings together",
+		{"internal/market", "internal/topology"}: "DaemonSets' pods are told from others by the rules that " +
+			"select them",
 		{"internal/purchase", "internal/topology"}:       "pods are assigned and verified by the rules between them",
 		{"internal/purchase", "internal/market"}:         "it buys on the market",
 		{"internal/schedule", "internal/topology"}:       "a place is looked for by the rules between pods",

@@ -14,7 +14,8 @@ func TestTiesAreComplete(t *testing.T) {
 		// of the class: what it asks of the node alone, or only wishes for
 		"Key", "NodeKey", "Requests", "Terms", "OwnTerms", "Tolerations", "Priority", "Preferences", "Unsupported",
 		// of the pod
-		"UID", "Namespace", "Name", "Class", "Labels", "VolumePlaces", "Owner", "Node", "Nominated", "Binding", "Created",
+		"UID", "Namespace", "Name", "Class", "Labels", "VolumePlaces", "Owner", "Node", "Nominated",
+		"Binding", "Created",
 		"FirstSeen", "Unschedulable", "UnschedulableSince", "SchedulerSeen", "OtherScheduler", "Daemon", "Mirror",
 		"Finished", "Deleting", "Grace", "DoNotDisrupt", "DoNotDisruptUntil", "Started", "Ready", "Phase", "Limits",
 		"Critical", "StaysThroughDrain", "EvictionCost",
