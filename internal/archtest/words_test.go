@@ -99,9 +99,9 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 	for row, want := range map[string]string{
 		"| bin | A node. | `schedule.NoSuchBin` |":                         "schedule.NoSuchBin",
 		"| bin | A node. | `nowhere.Bin` |":                                "nowhere.Bin",
-		"| bin | A node. | `schedule.Bin.NoSuchField` |":                   "schedule.Bin.NoSuchField",
+		"| bin | A node. | `market.Bin.NoSuchField` |":                   "market.Bin.NoSuchField",
 		"| bin | A node. |  |":                                             "where",
-		"| bin | A | `schedule.Bin` |\n| bin | Another | `schedule.Bin` |": "twice",
+		"| bin | A | `market.Bin` |\n| bin | Another | `market.Bin` |": "twice",
 	} {
 		if _, problems := glossaryProblems(t, row); len(problems) != 1 || !strings.Contains(problems[0], want) {
 			t.Errorf("%q: %q, want one problem with %q", row, problems, want)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -65,7 +66,7 @@ type Move struct {
 	// Claims of the nodes that go, sorted.
 	Claims []string
 	// Bins are the new nodes that it takes; none if the pods have room elsewhere.
-	Bins []schedule.Bin
+	Bins []market.Bin
 	// Assigned are the pods that go to nodes that are there, and where: what was found, not what has to be.
 	Assigned []schedule.Assignment
 	// Before and After are the prices per hour of what goes and of what comes; Evicted counts the pods that move, Cost

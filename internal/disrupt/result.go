@@ -6,8 +6,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // Result is what to do now, and when to look again if nothing happens before.
@@ -43,7 +43,7 @@ type Due struct {
 
 // ReplacementRequest is a new node for a move. Name is set if it is not to follow from the node's content.
 type ReplacementRequest struct {
-	Bin      schedule.Bin
+	Bin      market.Bin
 	Name     string
 	Slot     cluster.Slot // of a static pool
 	Replaces string

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // UnusedNodes are nodes that stand in vain.
@@ -29,7 +29,7 @@ func FindUnusedNodes(s *cluster.Snapshot) UnusedNodes {
 	v := UnusedNodes{YoungUntil: make(map[string]time.Time)}
 	v.Tries, v.Retained = s.UnusedNodes()
 	v.keepYoung(s)
-	headroom := make(map[*cluster.Pool]*schedule.Headroom)
+	headroom := make(map[*cluster.Pool]*market.Headroom)
 	for _, b := range s.WorkloadTries {
 		c := s.Claim(b.Retained)
 		if c == nil || !b.MayTry(s.Now) {
@@ -40,9 +40,9 @@ func FindUnusedNodes(s *cluster.Snapshot) UnusedNodes {
 			continue
 		}
 		if headroom[pool] == nil {
-			headroom[pool] = schedule.HeadroomOf(s, pool)
+			headroom[pool] = market.HeadroomOf(s, pool)
 		}
-		if !headroom[pool].Fits(schedule.Charge(s, pool, c)) {
+		if !headroom[pool].Fits(market.ChargeOf(s, pool, c)) {
 			delete(v.Retained, c.Name)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/observe/events"
 	"github.com/tenon-sh/tenon/internal/observe/series"
 	"github.com/tenon-sh/tenon/internal/observe/state"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/reason"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }
@@ -126,7 +126,7 @@ func moving(now time.Time, reason command.Reason, begun bool) (*cluster.Snapshot
 	s := town(now, 3, 2)
 	s.Pools[0].Policy = cluster.WhenEmptyOrUnderutilized
 	claims := []string{node(0), node(1)}
-	m := disrupt.Move{ID: disrupt.MoveID(reason, claims), Reason: reason, Claims: claims, Bins: make([]schedule.Bin, 1),
+	m := disrupt.Move{ID: disrupt.MoveID(reason, claims), Reason: reason, Claims: claims, Bins: make([]market.Bin, 1),
 		Before: 1, After: 0.25, Evicted: 4}
 	if begun {
 		s.Claims[0].Move, s.Claims[1].Move, s.Claims[2].Replaces = m.ID, m.ID, m.ID

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-sh/tenon/internal/market"
+
 	corev1 "k8s.io/api/core/v1"
+
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "github.com/tenon-sh/tenon/api/karpenter/v1"
@@ -72,7 +75,7 @@ func place(ctx context.Context, w *world) placement {
 }
 
 // bin asks what the cloud could launch for the bin's claim: the same question that providers ask.
-func (w *world) bin(s *cluster.Snapshot, b *schedule.Bin) bin {
+func (w *world) bin(s *cluster.Snapshot, b *market.Bin) bin {
 	out := bin{Pool: b.Pool.Name, Labels: b.Labels.Map(), Price: b.Price}
 	for _, p := range b.Pods {
 		out.Pods = append(out.Pods, p.ID())
@@ -88,7 +91,7 @@ func (w *world) bin(s *cluster.Snapshot, b *schedule.Bin) bin {
 }
 
 // claimOf writes what providers read of a bin's claim.
-func claimOf(names *resource.Names, b *schedule.Bin) *v1.NodeClaim {
+func claimOf(names *resource.Names, b *market.Bin) *v1.NodeClaim {
 	claim := &v1.NodeClaim{}
 	claim.Labels = b.Labels.Map()
 	claim.Spec.Requirements = requirements(b.Requirements)

@@ -12,15 +12,15 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/execute"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // Check keeps the commands of a plan that still make sense in a newer snapshot. What it drops is not lost: the next
 // plan is made from the newer snapshot anyway.
 func Check(p Plan, s *cluster.Snapshot) Plan {
 	ck := &checker{Snapshot: s, claimAdmission: newClaimAdmission(s), set: p.settings, staticCapacity: p.staticCapacity,
-		boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*schedule.Headroom),
+		boundNeeds: make(map[string]resource.Vector), headroom: make(map[*cluster.Pool]*market.Headroom),
 		health: disrupt.NewNodeHealth(s, p.repair)}
 	lost := newDroppedCommands()
 	p.Commands = slices.DeleteFunc(slices.Clone(p.Commands), func(c command.Command) bool {
@@ -63,7 +63,7 @@ type checker struct {
 	// claimAdmission is what every claim for pods has to pass.
 	claimAdmission *claimAdmission
 	// headroom is what the limits of pools leave.
-	headroom map[*cluster.Pool]*schedule.Headroom
+	headroom map[*cluster.Pool]*market.Headroom
 }
 
 // withinLimits reports whether a new claim is still within its pool's limits: others may have come since the plan was
@@ -73,9 +73,9 @@ func (ck *checker) withinLimits(pool *cluster.Pool, c command.CreateClaim) bool 
 		return true
 	}
 	if ck.headroom[pool] == nil {
-		ck.headroom[pool] = schedule.HeadroomOf(ck.Snapshot, pool)
+		ck.headroom[pool] = market.HeadroomOf(ck.Snapshot, pool)
 	}
-	return ck.headroom[pool].Take(schedule.Charge(ck.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
+	return ck.headroom[pool].Take(market.ChargeOf(ck.Snapshot, pool, &cluster.Claim{Requirements: c.Requirements}))
 }
 
 // hasRoomToBind reports whether a node that is coming up still has room for a pod that is to be bound to it, and takes

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // What is told of DaemonSets that new nodes are planned without.
@@ -50,7 +50,7 @@ func (p *Plan) tellDaemons(s *cluster.Snapshot) {
 	}
 }
 
-func omittedText(o *schedule.OmittedDaemon) reason.Text {
+func omittedText(o *market.OmittedDaemon) reason.Text {
 	var why reason.Text
 	switch {
 	case o.Resource == "":

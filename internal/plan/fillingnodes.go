@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -50,7 +51,7 @@ func newFillingNodes(s *cluster.Snapshot, placement *schedule.Placement, policy 
 
 // mayWait reports whether a new node can wait, and until when: it is only for pods that have been planned for before
 // and whose kind has nodes that are coming or being filled.
-func (f *fillingNodes) mayWait(b *schedule.Bin) (until time.Time, wait bool) {
+func (f *fillingNodes) mayWait(b *market.Bin) (until time.Time, wait bool) {
 	for _, p := range b.Pods {
 		if p.Node != "" || f.s.PendingSince(p).After(f.s.PlannedAt) || !f.recentClasses[p.Class.Key] {
 			return time.Time{}, false

@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/search"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/nominate"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -351,7 +352,7 @@ func (p *Plan) createClaims(s *cluster.Snapshot, policy Policy) {
 			continue
 		}
 		if pool := p.Placement.Bins[i].Pool; pool.Probing { // one finds out; the others are made when it is known
-			if probed[pool] || schedule.HasUnlaunchedClaim(s, pool) {
+			if probed[pool] || market.HasUnlaunchedClaim(s, pool) {
 				continue
 			}
 			probed[pool] = true

@@ -11,19 +11,20 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-func createClaim(s *cluster.Snapshot, b *schedule.Bin, nameTaken func(string) bool) command.CreateClaim {
+func createClaim(s *cluster.Snapshot, b *market.Bin, nameTaken func(string) bool) command.CreateClaim {
 	c := claimOf(s, b)
 	c.Name = claimName(b, "", nameTaken)
 	return c
 }
 
 // claimOf asks for a claim for a new node that has no name yet.
-func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
+func claimOf(s *cluster.Snapshot, b *market.Bin) command.CreateClaim {
 	return command.CreateClaim{
 		Pool: b.Pool.Name, PoolUID: b.Pool.UID, Generation: b.Pool.Generation, Template: b.Pool.Template,
 		Labels: b.Labels, Requirements: b.Requirements, Requests: b.Requests, Seats: b.Seats,
@@ -39,7 +40,7 @@ func claimOf(s *cluster.Snapshot, b *schedule.Bin) command.CreateClaim {
 //
 // A claim that is made for a move has a name of its own: the pods of a node may be those for which it was made, and its
 // name is not to come back right after it has gone.
-func claimName(b *schedule.Bin, move string, nameTaken func(string) bool) string {
+func claimName(b *market.Bin, move string, nameTaken func(string) bool) string {
 	for try := 0; ; try++ {
 		if name := nameFor(b, move, try); !nameTaken(name) {
 			return name
@@ -47,7 +48,7 @@ func claimName(b *schedule.Bin, move string, nameTaken func(string) bool) string
 	}
 }
 
-func nameFor(b *schedule.Bin, move string, try int) string {
+func nameFor(b *market.Bin, move string, try int) string {
 	parts := []string{b.Pool.UID, b.Requirements.String(), strconv.Itoa(try)}
 	first := len(parts)
 	for _, p := range b.Pods {
@@ -67,7 +68,7 @@ func poolStatus(s *cluster.Snapshot, p *cluster.Pool, policy Policy, rollouts *d
 		if c.Expected {
 			continue
 		}
-		status.Resources = status.Resources.Add(schedule.Charge(s, p, c))
+		status.Resources = status.Resources.Add(market.ChargeOf(s, p, c))
 		if s.NodeOf(c.Name) != nil {
 			status.Nodes++
 		}

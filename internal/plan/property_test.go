@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/plan"
 	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/replay"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
+	"pgregory.net/rapid"
 )
 
 // futures are the nodes that a claim may become: every offering that its requirements allow, with the labels that the
@@ -62,7 +62,7 @@ func daemonsOn(s *cluster.Snapshot, on cluster.Node, pods []*cluster.Pod) resour
 func everyDaemonOn(s *cluster.Snapshot, p *schedule.Placement, pool string, on cluster.Node) resource.Vector {
 	var sum resource.Vector
 	for _, d := range s.Daemons {
-		omitted := slices.ContainsFunc(p.Omitted, func(o schedule.OmittedDaemon) bool {
+		omitted := slices.ContainsFunc(p.Omitted, func(o market.OmittedDaemon) bool {
 			return o.Pool == pool && o.Daemon == d
 		})
 		if !omitted && cluster.MayRunOn(d.Class, on.Labels, on.Taints) {

@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // createReplacements asks for the nodes that moves need. A move whose pods are held gets all of its nodes or none: its
@@ -53,7 +53,7 @@ func (p *Plan) admitMoves(
 	out := make([]*disrupt.ReplacementRequest, len(wanted))
 	mustWait := func(i int) bool { // on trial one node finds out, be it for a pod or for a move
 		pool := wanted[i].Bin.Pool
-		return pool.Probing && (probed[pool.Name] || schedule.HasUnlaunchedClaim(s, pool))
+		return pool.Probing && (probed[pool.Name] || market.HasUnlaunchedClaim(s, pool))
 	}
 	for _, need := range needsOfMoves(wanted) {
 		// What is made for another move is there for this one, too.

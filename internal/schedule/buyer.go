@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -14,7 +15,7 @@ const maxRounds = 3
 
 // buyer buys nodes for pods that find no room on those that are there.
 type buyer struct {
-	market *market
+	market *market.Market
 	// counts are where pods are; they are told of those that get a place.
 	counts *topology.Counts
 	// hosts that are there are asked first where rules tell domains apart.
@@ -49,7 +50,7 @@ func (b *buyer) buy(podSets []*topology.PodSet) []*openBin {
 		if !b.anotherRoundHelps(podSets, len(kept), dropped) {
 			break
 		}
-		b.market.refresh()
+		b.market.Refresh()
 	}
 	return out
 }
@@ -78,7 +79,7 @@ func (b *buyer) anotherRoundHelps(podSets []*topology.PodSet, bought, dropped in
 // buyTiers assigns pods to domains and packs each tier of pools, the heaviest first. assigned are the feasible sets to
 // which pods were assigned whose order matters.
 func (b *buyer) buyTiers(podSets []*topology.PodSet, allDomains bool) (out []*openBin,
-	assigned map[*topology.PodSet][]*feasibleSet) {
+	assigned map[*topology.PodSet][]*market.FeasibleSet) {
 	for _, p := range podSets {
 		p.LastConflict = nil
 	}
@@ -87,11 +88,11 @@ func (b *buyer) buyTiers(podSets []*topology.PodSet, allDomains bool) (out []*op
 	a := &domainAssigner{counts: draft, market: b.market, hosts: b.hosts, allDomains: allDomains,
 		usePreferences: b.usePreferences}
 	portions := a.assign(b.keepConsistentGroups(makePodGroups(draft, b.market, podSets)))
-	ib := &itemBuilder{counts: draft, usePreferences: b.usePreferences, avoidTaints: b.market.hasAvoidedTaints()}
+	ib := &itemBuilder{counts: draft, usePreferences: b.usePreferences, avoidTaints: hasAvoidedTaints(b.market)}
 	items := ib.items(portions)
 	preferences := newPreferenceScores(ib.preferenceList, ib.avoidTaints)
 	out = a.hostBins
-	for _, tier := range b.market.tiers {
+	for _, tier := range b.market.Tiers {
 		items = slices.DeleteFunc(items, func(it *packItem) bool { return it.remaining() == 0 })
 		if len(items) == 0 {
 			break
@@ -111,23 +112,23 @@ func (it *packItem) remaining() int {
 }
 
 // hasAvoidedTaints reports whether some pool has taints that pods should rather avoid.
-func (mk *market) hasAvoidedTaints() bool {
-	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-		return prefersElsewhere(nil, pm.pool.Template.Taints)
+func hasAvoidedTaints(mk *market.Market) bool {
+	return slices.ContainsFunc(mk.Pools, func(pm *market.Pool) bool {
+		return prefersElsewhere(nil, pm.Spec.Template.Taints)
 	})
 }
 
 // soloItems are pods as items, each by itself and wherever it may go: for prices that no rules between pods make
 // lower.
 type soloItems struct {
-	market *market
+	market *market.Market
 	items  []*packItem
 	byKey  map[itemKey]int
 }
 
 // add adds n pods of a class, and returns the place of their item.
 func (so *soloItems) add(class *cluster.PodClass, n int) int {
-	fs := so.market.feasibleSet([]*cluster.PodClass{class}, nil)
+	fs := so.market.FeasibleSet([]*cluster.PodClass{class}, nil)
 	key := itemKey{need: class.Requests, feasible: fs}
 	at, known := so.byKey[key]
 	if !known {
@@ -144,28 +145,28 @@ func (b *buyer) lowerBound(bins []*openBin) float64 {
 	if len(bins) == 0 {
 		return 0
 	}
-	b.market.refreshWithoutLimits()
+	b.market.RefreshWithoutLimits()
 	solo := soloItems{market: b.market, byKey: make(map[itemKey]int)}
 	for _, bin := range bins {
 		for _, ld := range bin.contents {
 			solo.add(ld.podSet.Class, len(ld.pods))
 		}
 	}
-	return pack.Bound(&b.newTierPacker(b.market.markets, solo.items, newPreferenceScores(nil, false)).problem)
+	return pack.Bound(&b.newTierPacker(b.market.Pools, solo.items, newPreferenceScores(nil, false)).problem)
 }
 
 // worthOf works out what a pod of each class is worth, if there are so many of each: what it has to pay at least,
 // whatever nodes are bought.
 func (b *buyer) worthOf(classes []*cluster.PodClass, counts []int) []float64 {
 	out := make([]float64, len(classes))
-	if len(classes) == 0 || len(b.market.markets) == 0 {
+	if len(classes) == 0 || len(b.market.Pools) == 0 {
 		return out
 	}
 	solo, at := soloItems{market: b.market, byKey: make(map[itemKey]int)}, make([]int, len(classes))
 	for i, c := range classes {
 		at[i] = solo.add(c, counts[i])
 	}
-	t := b.newTierPacker(b.market.markets, solo.items, newPreferenceScores(nil, false))
+	t := b.newTierPacker(b.market.Pools, solo.items, newPreferenceScores(nil, false))
 	t.firstTierOnly()
 	worth := pack.Worth(&t.problem)
 	for i := range out {

@@ -4,42 +4,9 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
-
-// findDaemonsElsewhere finds the DaemonSets that fit on no instance type of one pool and on some of another. As long as
-// a pod has the choice it goes where both have room, so nothing is for sale at first on which one of them would run and
-// can't.
-func (mk *market) findDaemonsElsewhere() {
-	omitted := make(map[*cluster.Daemon]bool)
-	for _, pm := range mk.markets {
-		for i := range pm.omitted {
-			omitted[pm.omitted[i].Daemon] = true
-		}
-	}
-	if len(omitted) == 0 {
-		return
-	}
-	for _, pm := range mk.markets {
-		for _, l := range pm.daemons {
-			if !omitted[l.daemon] {
-				continue
-			}
-			if mk.daemonsElsewhere == nil {
-				mk.daemonsElsewhere = make(map[*cluster.Daemon]bool)
-			}
-			mk.daemonsElsewhere[l.daemon] = true
-		}
-	}
-	if mk.daemonsElsewhere == nil {
-		return
-	}
-	for _, pm := range mk.markets {
-		if slices.ContainsFunc(pm.omitted, func(o OmittedDaemon) bool { return mk.daemonsElsewhere[o.Daemon] }) {
-			pm.takeDaemonShare(requireDaemonsOfAnyPool(mk.daemonsElsewhere))
-		}
-	}
-}
 
 // buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds
 // together with all DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own
@@ -47,12 +14,12 @@ func (mk *market) findDaemonsElsewhere() {
 func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSet) (bins []*openBin,
 	settled []*topology.PodSet) {
 	mk := b.market
-	if mk.daemonsElsewhere == nil {
+	if mk.DaemonsElsewhere == nil {
 		return nil, nil
 	}
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool {
-		return len(p.Pods) == 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-			return pm.fitsSome(p.Class)
+		return len(p.Pods) == 0 || slices.ContainsFunc(mk.Pools, func(pm *market.Pool) bool {
+			return fitsSome(pm, p.Class)
 		})
 	})
 	if len(podSets) == 0 {
@@ -61,14 +28,14 @@ func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSe
 	for _, p := range podSets {
 		p.Hopeless = false // what there is for it depends on who else is there
 	}
-	mk.requireDaemons(requireAllDaemons())
+	mk.RequireDaemons(market.AllDaemons())
 	bins = b.buy(podSets)
-	for _, pm := range mk.markets {
-		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.host == nil && b.market == pm }) {
+	for _, pm := range mk.Pools {
+		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.host == nil && b.pool == pm }) {
 			continue
 		}
-		for _, o := range pm.omitted {
-			if o.Elsewhere = mk.daemonsElsewhere[o.Daemon]; o.Elsewhere {
+		for _, o := range pm.Omitted {
+			if o.Elsewhere = mk.DaemonsElsewhere[o.Daemon]; o.Elsewhere {
 				p.Omitted = append(p.Omitted, o)
 			}
 		}
@@ -78,13 +45,13 @@ func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSe
 
 // fitsSome reports whether a pod of the class may go to some offering of the pool and fits on it beside the DaemonSets,
 // whether or not it can be bought now.
-func (pm *poolMarket) fitsSome(class *cluster.PodClass) bool {
-	if _, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
+func fitsSome(pm *market.Pool, class *cluster.PodClass) bool {
+	if _, tainted := cluster.Untolerated(class.Tolerations, pm.Spec.Template.Taints); tainted {
 		return false
 	}
-	for _, tm := range pm.matchTerms(class.Terms) {
-		for i := range tm.offerings.All {
-			if pm.fits(i, &class.Requests) {
+	for _, tm := range pm.MatchTerms(class.Terms) {
+		for i := range tm.Offerings.All {
+			if pm.Fits(i, &class.Requests) {
 				return true
 			}
 		}

@@ -3,6 +3,7 @@ package schedule
 import (
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -12,7 +13,7 @@ type domainShare struct {
 	group *podGroup
 	units int
 	// feasible is where they may go; anyDomain is the same before domains were chosen.
-	feasible, anyDomain *feasibleSet
+	feasible, anyDomain *market.FeasibleSet
 	// preferredDomains are domains that the pods would like, beside those that they insist on.
 	preferredDomains require.Set
 }
@@ -21,7 +22,7 @@ type domainShare struct {
 // apart. From then on each domain can be packed by itself. The hostname is left to packing.
 type domainAssigner struct {
 	counts *topology.Counts
-	market *market
+	market *market.Market
 	// allDomains counts every domain that could be had, not only those where a pod fits: what other pods' nodes may
 	// bring about.
 	allDomains     bool
@@ -30,7 +31,7 @@ type domainAssigner struct {
 	hosts    []*topology.Host
 	hostBins []*openBin
 	// assignedSets are the feasible sets to which the pod sets' pods were assigned, one after the other.
-	assignedSets map[*topology.PodSet][]*feasibleSet
+	assignedSets map[*topology.PodSet][]*market.FeasibleSet
 	shares       []*domainShare
 	byKey        map[domainShareKey]*domainShare
 	combinations map[combinationKey][]domainCombination
@@ -38,25 +39,25 @@ type domainAssigner struct {
 
 type domainShareKey struct {
 	group            *podGroup
-	feasible         *feasibleSet
+	feasible         *market.FeasibleSet
 	preferredDomains string
 }
 
 type combinationKey struct {
-	feasible *feasibleSet
+	feasible *market.FeasibleSet
 	keys     string
 }
 
 // domainCombination is a domain for each of some keys.
 type domainCombination struct {
 	topology.Position // with a fresh hostname, and undecided in keys that don't matter
-	feasible          *feasibleSet
+	feasible          *market.FeasibleSet
 }
 
 // assign shares the groups out. What no domain takes stays where it is.
 func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 	da.byKey, da.combinations = make(map[domainShareKey]*domainShare), make(map[combinationKey][]domainCombination)
-	da.assignedSets = make(map[*topology.PodSet][]*feasibleSet)
+	da.assignedSets = make(map[*topology.PodSet][]*market.FeasibleSet)
 	open := make([]*domainChoice, 0, len(groups))
 	for _, g := range groups {
 		if c := da.choiceFor(g); c != nil {
@@ -83,7 +84,7 @@ func (da *domainAssigner) assign(groups []*podGroup) []*domainShare {
 type domainChoice struct {
 	group        *podGroup
 	keys         []int32
-	anyDomain    *feasibleSet
+	anyDomain    *market.FeasibleSet
 	combinations []domainCombination
 	used         []int // by combination: how many groups went there
 	hosts        []hostsWithRoom
@@ -109,7 +110,7 @@ func (c *domainChoice) orderWithoutRules() int {
 // choiceFor passes groups on that no domain matters to, and finds the choice for the others.
 func (da *domainAssigner) choiceFor(g *podGroup) *domainChoice {
 	keys := da.counts.DomainKeys(g.podSets()...)
-	unrestricted := da.market.feasibleSet(g.classes(), nil)
+	unrestricted := da.market.FeasibleSet(g.classes(), nil)
 	if len(keys) == 0 {
 		da.addToShare(g, g.units, unrestricted, unrestricted)
 		return nil
@@ -128,7 +129,7 @@ func (da *domainAssigner) hostsWithRoomFor(g *podGroup) []hostsWithRoom {
 	known := make(map[string]int)
 	class, set := g.members[0].podSet.Class, g.members[0].podSet
 	for _, h := range da.hosts {
-		if !h.Takes(set) || !h.MeetsDemands(class, da.market.demandNumber(class)) {
+		if !h.Takes(set) || !h.MeetsDemands(class, da.market.DemandNumber(class)) {
 			continue
 		}
 		at := slices.Clone(h.Domains)
@@ -178,7 +179,8 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 const maxCombinations = 4096
 
 // combinationsFor lists the combinations of domains in which nodes for the group's feasible set can be had.
-func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet, keys []int32) []domainCombination {
+func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *market.FeasibleSet,
+	keys []int32) []domainCombination {
 	at := combinationKey{unrestricted, string(topology.AppendIDs(nil, keys))}
 	if list, ok := da.combinations[at]; ok {
 		return list
@@ -217,7 +219,7 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 	var list []domainCombination
 	classes := g.classes()
 	for i := range sets {
-		if fs := da.market.feasibleSet(classes, sets[i]); len(fs.largestRooms) > 0 {
+		if fs := da.market.FeasibleSet(classes, sets[i]); len(fs.LargestRooms) > 0 {
 			list = append(list, domainCombination{topology.Position{Domains: domains[i]}, fs})
 		}
 	}
@@ -227,22 +229,22 @@ func (da *domainAssigner) combinationsFor(g *podGroup, unrestricted *feasibleSet
 
 // labelValues lists what a label may be on nodes that can be bought for the feasible set; without says that there are
 // some that lack it.
-func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []string, without bool) {
-	for i, pm := range da.market.markets {
-		rows := fs.offerings[i].And(pm.buyable)
+func (da *domainAssigner) labelValues(fs *market.FeasibleSet, key string) (values []string, without bool) {
+	for i, pm := range da.market.Pools {
+		rows := fs.Offerings[i].And(pm.Buyable)
 		if !rows.Any() {
 			continue
 		}
-		if value, fixed := pm.fixedLabels.Get(key); fixed {
+		if value, fixed := pm.FixedLabels.Get(key); fixed {
 			values = append(values, value)
 			continue
 		}
-		if index := pm.pool.Catalog.Index(); index.Knows(key) {
+		if index := pm.Spec.Catalog.Index(); index.Knows(key) {
 			among, lacking := index.Among(key, rows)
 			values, without = append(values, among...), without || lacking
 			continue
 		}
-		have, open := pm.openRequirements.Get(key)
+		have, open := pm.OpenRequirements.Get(key)
 		if listed, finite := have.Listed(); open && finite {
 			values = append(values, listed...)
 			continue
@@ -260,7 +262,7 @@ func (da *domainAssigner) labelValues(fs *feasibleSet, key string) (values []str
 // registerDomains makes the domains count in which the group's pods could be.
 func (da *domainAssigner) registerDomains(dc *domainChoice) {
 	for i := range dc.combinations {
-		if c := &dc.combinations[i]; da.allDomains || c.feasible.fits(&dc.group.need) {
+		if c := &dc.combinations[i]; da.allDomains || c.feasible.Fits(&dc.group.need) {
 			for _, member := range dc.group.members {
 				da.counts.AddSpreadDomains(member.podSet, c.Domains)
 			}
@@ -273,10 +275,10 @@ func (da *domainAssigner) assignOne(dc *domainChoice) bool {
 	best, bestLoad, bestPrice := -1, 0, 0.0
 	for i := range dc.combinations {
 		c := &dc.combinations[i]
-		if !c.feasible.fits(&dc.group.need) || !da.rulesAllow(dc, c) {
+		if !c.feasible.Fits(&dc.group.need) || !da.rulesAllow(dc, c) {
 			continue
 		}
-		load, price := da.podsSeen(dc, c), c.feasible.roughPrice(&dc.group.need)
+		load, price := da.podsSeen(dc, c), c.feasible.RoughPrice(&dc.group.need)
 		better := best < 0 || load < bestLoad
 		if !better && load == bestLoad {
 			// Combinations of several keys are used evenly, so that no order in which the pods are bound ends in one
@@ -327,7 +329,7 @@ func (da *domainAssigner) podsSeen(dc *domainChoice, c *domainCombination) int {
 }
 
 // addToShare adds units of a group to the share for the feasible set.
-func (da *domainAssigner) addToShare(g *podGroup, units int, fs, unrestricted *feasibleSet) {
+func (da *domainAssigner) addToShare(g *podGroup, units int, fs, unrestricted *market.FeasibleSet) {
 	for _, near := range da.shareByPreference(g, units, fs) {
 		key := domainShareKey{group: g, feasible: fs}
 		if len(near.set) > 0 {

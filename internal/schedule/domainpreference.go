@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -16,7 +17,7 @@ type preferredCount struct {
 
 // shareByPreference shares groups out over the domains that their pods would like. Nothing is held against a domain
 // that they don't like: it is only what is taken first where the price is the same.
-func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *feasibleSet) []preferredCount {
+func (da *domainAssigner) shareByPreference(g *podGroup, units int, fs *market.FeasibleSet) []preferredCount {
 	if !da.usePreferences || len(g.members) != 1 || !da.hasDomainPreferences(g.members[0].podSet) {
 		return []preferredCount{{units: units}}
 	}
@@ -46,7 +47,7 @@ func (da *domainAssigner) hasDomainPreferences(p *topology.PodSet) bool {
 
 // preferredDomainsFor chooses, for each key that the pod set's wishes are about, the domain that meets most of them,
 // and counts the pod there.
-func (da *domainAssigner) preferredDomainsFor(set *topology.PodSet, g *podGroup, fs *feasibleSet) require.Set {
+func (da *domainAssigner) preferredDomainsFor(set *topology.PodSet, g *podGroup, fs *market.FeasibleSet) require.Set {
 	var out require.Set
 	done := make([]bool, len(da.counts.Keys))
 	for _, id := range set.Preferred {

@@ -2,37 +2,38 @@ package schedule
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
 // EmptyBins makes n nodes of a pool for nobody in particular: whatever the pool's template allows, the cheapest first.
 // Fewer come back if no more can be had, and then why says what is missing.
-func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (bins []Bin, why reason.Text) {
-	pm := newPoolMarket(s, p)
+func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (bins []market.Bin, why reason.Text) {
+	pm := market.NewPool(s, p)
 	stocks := make(map[string]int)
 	for i := range p.Catalog.Offerings {
 		if o := &p.Catalog.Offerings[i]; o.Reservation != "" {
 			stocks[o.Reservation] = o.ReservationLeft
 		}
 	}
-	known := make(map[int]Bin) // by offering: many are alike
+	known := make(map[int]market.Bin) // by offering: many are alike
 	for range n {
-		pm.refreshBuyable(stocks)
-		row := pm.cheapest()
+		pm.RefreshBuyable(stocks)
+		row := cheapest(pm)
 		if row < 0 {
-			return bins, pm.nothingReason()
+			return bins, nothingReason(pm)
 		}
 		b, made := known[row]
 		if !made {
-			chosen := newChosenOffering(pm, row, nil, resource.Vector{})
-			b = chosen.toBin()
-			if key := pm.shortOfValues(chosen.offerings); key != "" && !settings.RelaxMinValues {
+			chosen := market.NewChoice(pm, row, nil, resource.Vector{})
+			b = chosen.ToBin()
+			if key := pm.ShortOfValues(chosen.Offerings); key != "" && !settings.RelaxMinValues {
 				return bins, reason.Of(reason.MinValuesUnsold, key)
 			}
 			known[row] = b
 		}
-		pm.limits.charge(b.Capacity, 1)
+		pm.Headroom.Charge(b.Capacity, 1)
 		if id := p.Catalog.Offerings[row].Reservation; id != "" {
 			stocks[id]--
 		}
@@ -42,10 +43,10 @@ func EmptyBins(s *cluster.Snapshot, p *cluster.Pool, settings Settings, n int) (
 }
 
 // cheapest is the offering that costs least of those that can be bought, or −1.
-func (pm *poolMarket) cheapest() int {
+func cheapest(pm *market.Pool) int {
 	best := -1
-	for i := range pm.buyable.All {
-		if best < 0 || pm.pool.Catalog.Offerings[i].Price < pm.pool.Catalog.Offerings[best].Price {
+	for i := range pm.Buyable.All {
+		if best < 0 || pm.Spec.Catalog.Offerings[i].Price < pm.Spec.Catalog.Offerings[best].Price {
 			best = i
 		}
 	}
@@ -53,16 +54,16 @@ func (pm *poolMarket) cheapest() int {
 }
 
 // nothingReason says why nothing can be bought.
-func (pm *poolMarket) nothingReason() reason.Text {
+func nothingReason(pm *market.Pool) reason.Text {
 	switch {
-	case !pm.offered.Any():
-		return NoTypesReason(pm.pool)
-	case !pm.offered.And(pm.pool.Catalog.Available()).Any():
+	case !pm.Offered.Any():
+		return NoTypesReason(pm.Spec)
+	case !pm.Offered.And(pm.Spec.Catalog.Available()).Any():
 		return reason.Of(reason.NothingAvailable)
-	case !pm.forSale.Any():
+	case !pm.ForSale.Any():
 		return reason.Of(reason.DaemonsFillAll)
-	case pm.limits.limits.HasNodes && pm.limits.nodes >= pm.limits.limits.Nodes:
-		return reason.Of(reason.LimitOnNodesReached, pm.limits.limits.Nodes)
+	case pm.Headroom.Limits.HasNodes && pm.Headroom.Nodes >= pm.Headroom.Limits.Nodes:
+		return reason.Of(reason.LimitOnNodesReached, pm.Headroom.Limits.Nodes)
 	}
 	return reason.Of(reason.LimitsUsedUp)
 }

@@ -30,8 +30,8 @@ func (p *Placement) reuseHopeless(before *Placement, podSets []*topology.PodSet)
 // Pod sets that others were preferred to are not among them: they are tried again each time.
 func (f *hostFitter) findHopeless() {
 	for _, p := range f.podSets {
-		p.Hopeless = p.IsIndependent() && !f.market.feasibleSet([]*cluster.PodClass{p.Class},
-			nil).fits(&p.Class.Requests) &&
+		p.Hopeless = p.IsIndependent() && !f.market.FeasibleSet([]*cluster.PodClass{p.Class},
+			nil).Fits(&p.Class.Requests) &&
 			!slices.ContainsFunc(f.hosts, func(h *topology.Host) bool {
 				return h.Takes(p) && f.suits(h, p) || h.HasSeatFor(p)
 			})

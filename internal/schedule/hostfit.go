@@ -2,13 +2,14 @@ package schedule
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // hostFitter puts pods on hosts that are there or on their way.
 type hostFitter struct {
 	counts  *topology.Counts
-	market  *market // for the classes' texts
+	market  *market.Market // for the classes' texts
 	hosts   []*topology.Host
 	podSets []*topology.PodSet
 	out     *Placement
@@ -151,7 +152,7 @@ func (f *hostFitter) fillRoom(p *topology.PodSet) (progress bool) {
 
 // suits reports whether the host's labels and taints suit the pod set.
 func (f *hostFitter) suits(h *topology.Host, p *topology.PodSet) bool {
-	return h.MeetsDemands(p.Class, f.market.demandNumber(p.Class))
+	return h.MeetsDemands(p.Class, f.market.DemandNumber(p.Class))
 }
 
 // place gives n pods of the pod set a place on the host.

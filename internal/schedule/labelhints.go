@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 )
 
@@ -15,12 +16,18 @@ type hints struct {
 	keys        []string // all that the pool's nodes have
 }
 
+// poolExplainer says why a pool has nothing for pods.
+type poolExplainer struct {
+	*market.Pool
+	hints hints
+}
+
 // missByLabel notes the label by which the pool itself rules out all of the pod's terms. It reports whether there is
 // one: each term may fail for a reason of its own.
-func (pm *poolMarket) missByLabel(out *PoolMiss, class *cluster.PodClass) bool {
+func (pm *poolExplainer) missByLabel(out *PoolMiss, class *cluster.PodClass) bool {
 	key := ""
 	for i, term := range class.Terms {
-		_, entry, ok := pm.matchTerm(term)
+		_, entry, ok := pm.MatchTerm(term)
 		if ok || i > 0 && entry.Key != key {
 			return false
 		}
@@ -41,10 +48,10 @@ func (pm *poolMarket) missByLabel(out *PoolMiss, class *cluster.PodClass) bool {
 
 // missByKey notes the label that by itself leaves the fewest offerings, whichever of the pod's terms is taken. What is
 // asked of it is noted if it leaves none.
-func (pm *poolMarket) missByKey(out *PoolMiss, class *cluster.PodClass) {
-	least := pm.offered.Count()
+func (pm *poolExplainer) missByKey(out *PoolMiss, class *cluster.PodClass) {
+	least := pm.Offered.Count()
 	for _, e := range class.Terms[0] { // what another term does not ask for rules nothing out
-		if !pm.pool.Catalog.Index().Knows(e.Key) {
+		if !pm.Spec.Catalog.Index().Knows(e.Key) {
 			continue
 		}
 		if n := pm.countAllowed(class.Terms, e.Key); n < least {
@@ -63,16 +70,16 @@ func (pm *poolMarket) missByKey(out *PoolMiss, class *cluster.PodClass) {
 }
 
 // countAllowed counts the offerings that have what some term asks of the label.
-func (pm *poolMarket) countAllowed(terms []require.Set, key string) int {
-	rows := require.NewBits(pm.pool.Catalog.Index().Len())
+func (pm *poolExplainer) countAllowed(terms []require.Set, key string) int {
+	rows := require.NewBits(pm.Spec.Catalog.Index().Len())
 	for _, term := range terms {
 		values, demands := term.Get(key)
 		if !demands {
-			return pm.offered.Count()
+			return pm.Offered.Count()
 		}
-		rows = rows.Or(pm.pool.Catalog.Index().Match(key, values))
+		rows = rows.Or(pm.Spec.Catalog.Index().Match(key, values))
 	}
-	return rows.And(pm.offered).Count()
+	return rows.And(pm.Offered).Count()
 }
 
 // combinedValues is what the terms together ask of a label, one or the other of them. It is not known if one of them
@@ -102,7 +109,7 @@ func combinedValues(terms []require.Set, key string) (values require.Values, kno
 
 // noteMissDetail notes whether it is only the pod's volumes that ask something of a label, and what the pool has of it,
 // if that is going to be said.
-func (pm *poolMarket) noteMissDetail(out *PoolMiss, class *cluster.PodClass, key string) {
+func (pm *poolExplainer) noteMissDetail(out *PoolMiss, class *cluster.PodClass, key string) {
 	demands := func(term require.Set) bool {
 		_, has := term.Get(key)
 		return has
@@ -114,7 +121,7 @@ func (pm *poolMarket) noteMissDetail(out *PoolMiss, class *cluster.PodClass, key
 }
 
 // labelChoices are the values that the pool has of a label; none if it has none, or allows any. Nobody may change them.
-func (pm *poolMarket) labelChoices(key string) []string {
+func (pm *poolExplainer) labelChoices(key string) []string {
 	if values, known := pm.hints.values[key]; known {
 		return values
 	}
@@ -128,15 +135,15 @@ func (pm *poolMarket) labelChoices(key string) []string {
 	return values
 }
 
-func (pm *poolMarket) findLabelChoices(key string) []string {
-	if value, fixed := pm.fixedLabels.Get(key); fixed {
+func (pm *poolExplainer) findLabelChoices(key string) []string {
+	if value, fixed := pm.FixedLabels.Get(key); fixed {
 		return []string{value}
 	}
-	if index := pm.pool.Catalog.Index(); index.Knows(key) {
-		values, _ := index.Among(key, pm.offered)
+	if index := pm.Spec.Catalog.Index(); index.Knows(key) {
+		values, _ := index.Among(key, pm.Offered)
 		return values
 	}
-	if have, open := pm.openRequirements.Get(key); open {
+	if have, open := pm.OpenRequirements.Get(key); open {
 		if values, finite := have.Listed(); finite {
 			return values
 		}
@@ -146,7 +153,7 @@ func (pm *poolMarket) findLabelChoices(key string) []string {
 
 // similarLabel is the label of the pool's nodes that is probably meant by one that they don't have; empty if none is
 // like it.
-func (pm *poolMarket) similarLabel(key string) string {
+func (pm *poolExplainer) similarLabel(key string) string {
 	if name, known := pm.hints.similarKeys[key]; known {
 		return name
 	}
@@ -159,13 +166,13 @@ func (pm *poolMarket) similarLabel(key string) string {
 }
 
 // labelKeys are the labels that nodes of the pool have, or may have, in order.
-func (pm *poolMarket) labelKeys() []string {
+func (pm *poolExplainer) labelKeys() []string {
 	if pm.hints.keys == nil {
-		keys := pm.pool.Catalog.Index().Keys()
-		for _, label := range pm.fixedLabels {
+		keys := pm.Spec.Catalog.Index().Keys()
+		for _, label := range pm.FixedLabels {
 			keys = append(keys, label.Key)
 		}
-		for _, e := range pm.openRequirements {
+		for _, e := range pm.OpenRequirements {
 			keys = append(keys, e.Key)
 		}
 		slices.Sort(keys)

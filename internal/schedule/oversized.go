@@ -4,19 +4,21 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // separateOversized parts pods from the rest that have a place nowhere, whatever others do: no host has room for one
 // and nothing for sale is large enough. Zones are assigned by the rules of all who wait, and steps are counted for all
 // of them, so such a pod would cost others choice and money in vain.
-func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod) (rest, oversized []*cluster.Pod) {
+func separateOversized(mk *market.Market, hosts []cluster.Host, pending []*cluster.Pod) (rest,
+	oversized []*cluster.Pod) {
 	known := make(map[*cluster.PodClass]bool)
 	for i, pod := range pending {
 		c := pod.Class
 		giant, seen := known[c]
 		if !seen {
-			giant = mk.isOversized(hosts, c)
+			giant = isOversized(mk, hosts, c)
 			known[c] = giant
 		}
 		giant = giant && len(pod.Volumes) == 0 && len(pod.ExclusiveVolumes) == 0
@@ -37,12 +39,12 @@ func (mk *market) separateOversized(hosts []cluster.Host, pending []*cluster.Pod
 
 // isOversized reports whether pods of the class fit nowhere. What depends on volumes, on daemons or on seats that are
 // kept is left to be found out later.
-func (mk *market) isOversized(hosts []cluster.Host, c *cluster.PodClass) bool {
-	befriended := func(d *cluster.Daemon) bool { return topology.DaemonMeetsAffinity(mk.s, c, d) }
-	if len(c.Unsupported) > 0 || slices.ContainsFunc(mk.s.Daemons, befriended) {
+func isOversized(mk *market.Market, hosts []cluster.Host, c *cluster.PodClass) bool {
+	befriended := func(d *cluster.Daemon) bool { return topology.DaemonMeetsAffinity(mk.Snapshot, c, d) }
+	if len(c.Unsupported) > 0 || slices.ContainsFunc(mk.Snapshot.Daemons, befriended) {
 		return false
 	}
-	if mk.feasibleSet([]*cluster.PodClass{c}, nil).fits(&c.Requests) || mk.fitsWithoutDaemons(c) {
+	if mk.FeasibleSet([]*cluster.PodClass{c}, nil).Fits(&c.Requests) || fitsWithoutDaemons(mk, c) {
 		return false
 	}
 	hasSeat := func(seat cluster.Seat) bool { return seat.Class == c.Key }
@@ -53,25 +55,25 @@ func (mk *market) isOversized(hosts []cluster.Host, c *cluster.PodClass) bool {
 
 // fitsWithoutDaemons reports whether DaemonSets may be all that keeps pods of the class from an instance type: some of
 // them may be left out.
-func (mk *market) fitsWithoutDaemons(c *cluster.PodClass) bool {
+func fitsWithoutDaemons(mk *market.Market, c *cluster.PodClass) bool {
 	holds := func(t cluster.Type) bool { return c.Requests.Fits(t.Allocatable) }
-	return slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-		return len(pm.daemons) > 0 && slices.ContainsFunc(pm.pool.Catalog.Types, holds)
+	return slices.ContainsFunc(mk.Pools, func(pm *market.Pool) bool {
+		return len(pm.Daemons) > 0 && slices.ContainsFunc(pm.Spec.Catalog.Types, holds)
 	})
 }
 
 // explainOversized says why they have no place. Nobody's rules are to blame. What was said before is said again.
-func (out *Placement) explainOversized(o *cluster.Overlay, mk *market, oversized []*cluster.Pod, settings *Settings) {
+func (ex *explainer) explainOversized(oversized []*cluster.Pod, settings *Settings) {
 	if len(oversized) == 0 {
 		return
 	}
-	counts := topology.NewCounts(o.Base, oversized, !settings.IgnorePreferences)
+	counts := topology.NewCounts(ex.s, oversized, !settings.IgnorePreferences)
 	podSets := topology.PodSetsOf(oversized, counts)
 	putHeldLast(podSets, settings.HeldPods)
-	out.reuseHopeless(settings.LastPlacement, podSets)
-	out.takeOutHeld(podSets, settings.HeldPods)
+	ex.out.reuseHopeless(settings.LastPlacement, podSets)
+	ex.out.takeOutHeld(podSets, settings.HeldPods)
 	for _, p := range podSets {
 		p.Hopeless = p.IsIndependent()
-		explain(o.Base, mk, counts, p, out)
 	}
+	ex.explain(counts, podSets)
 }

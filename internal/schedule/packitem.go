@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
@@ -13,7 +14,7 @@ import (
 // packItem is shares that packing can't tell apart.
 type packItem struct {
 	pack.Item
-	feasible, anyDomain *feasibleSet
+	feasible, anyDomain *market.FeasibleSet
 	shares              []*domainShare
 	preferences         *podPreferences
 }
@@ -45,7 +46,7 @@ const openDigits = 12
 // itemKey tells items apart.
 type itemKey struct {
 	need                resource.Vector
-	feasible, anyDomain *feasibleSet
+	feasible, anyDomain *market.FeasibleSet
 	preferences         *podPreferences
 	rank                int32
 	marks               string
@@ -98,9 +99,9 @@ func (ib *itemBuilder) collect(p *domainShare) {
 			}
 		}
 	}
-	for number, matches := range p.feasible.matches {
+	for number, matches := range p.feasible.Matches {
 		for i := range matches {
-			for _, label := range matches[i].openLabels {
+			for _, label := range matches[i].OpenLabels {
 				key := openLabelKey{number, label.Key}
 				if ib.values[key] == nil {
 					ib.openKeys = append(ib.openKeys, key)
@@ -162,9 +163,9 @@ func (ib *itemBuilder) marks(p *domainShare) pack.Marks {
 
 // labelMarks keeps pods apart that want different values of a label that the pool leaves open.
 func (ib *itemBuilder) labelMarks(p *domainShare, m *pack.Marks, first int32) {
-	for number, matches := range p.feasible.matches {
+	for number, matches := range p.feasible.Matches {
 		for _, tm := range matches {
-			for _, label := range tm.openLabels {
+			for _, label := range tm.OpenLabels {
 				ib.markValue(m, first, openLabelKey{number, label.Key}, label.Value)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
@@ -46,7 +47,7 @@ type Placement struct {
 	// Assigned pods go to hosts that are there or on their way.
 	Assigned []Assignment
 	// Bins are new nodes.
-	Bins []Bin
+	Bins []market.Bin
 	// Unplaced pods found no place.
 	Unplaced []Unplaced
 	// Price per hour of the new nodes, and a price that no choice of new nodes for their pods can undercut.
@@ -59,7 +60,7 @@ type Placement struct {
 
 	// Omitted are the DaemonSets that new nodes are planned without; Squeezed are the pools of which nodes are made
 	// although not all of the other DaemonSets find room on them, because pods would get none otherwise.
-	Omitted  []OmittedDaemon
+	Omitted  []market.OmittedDaemon
 	Squeezed []Squeeze
 
 	// Faults are invariants that were found violated, and none if this package makes no mistake.
@@ -89,16 +90,16 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out := Placement{helpRev: o.Base.RoomRev, hopeless: make(map[string]Unplaced)}
 	pending, later, next := selectPending(o.Base, o.Pending(), !settings.IgnorePreferences, settings.LastPlacement)
 	out.lastTurns = next
-	mk := newMarket(o.Base, settings.RelaxMinValues)
+	mk := market.New(o.Base, settings.RelaxMinValues)
 	hosts := o.Hosts()
-	pending, oversized := mk.separateOversized(hosts, pending)
+	pending, oversized := separateOversized(mk, hosts, pending)
 	counts := topology.NewCounts(o.Base, pending, !settings.IgnorePreferences)
 	podSets := topology.PodSetsOf(pending, counts)
 	putHeldLast(podSets, settings.HeldPods)
 	houses := counts.AddHosts(hosts)
 	counts.AddHosts(o.LeavingHosts())
 	counts.MarkDaemonFollowers(podSets)
-	mk.noteDaemonFollowers(podSets)
+	mk.NoteDaemonFollowers(podSets)
 	out.reuseHopeless(settings.LastPlacement, podSets)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
@@ -110,21 +111,22 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	// 3. Buy nodes for the rest.
 	refused := setAside(podSets)
 	out.takeOutHeld(podSets, settings.HeldPods)
-	out.Omitted = mk.omitted()
+	out.Omitted = mk.Omitted()
 	b := &buyer{market: mk, counts: counts, hosts: houses, usePreferences: !settings.IgnorePreferences}
 	foreign, squeezed := out.buyNodes(b, podSets, settings.AllowSqueeze)
 	out.Deferred, out.Truncated, out.Faults = len(later), b.truncated || fit.exhausted, b.faults
 
 	// 4. Say why, where there is none.
 	if squeezed {
-		mk.requireDaemons(requireAllDaemons())
+		mk.RequireDaemons(market.AllDaemons())
 	}
-	out.explainKinds(o.Base, mk, counts, foreign)
+	ex := newExplainer(o.Base, mk, &out)
+	ex.explain(counts, foreign)
 	if len(foreign) > 0 {
-		mk.requireDaemons(requireDaemonsOfAnyPool(mk.daemonsElsewhere))
+		mk.RequireDaemons(market.DaemonsOfAnyPool(mk.DaemonsElsewhere))
 	}
-	out.explainKinds(o.Base, mk, counts, podSets)
-	out.explainOversized(o, mk, oversized, &settings)
+	ex.explain(counts, podSets)
+	ex.explainOversized(oversized, &settings)
 	out.addRefused(refused, later)
 	slices.SortFunc(out.Unplaced, func(a, b Unplaced) int { return strings.Compare(a.Pod.UID, b.Pod.UID) })
 	return out
@@ -142,7 +144,7 @@ func (p *Placement) buyNodes(b *buyer, podSets []*topology.PodSet, allowSqueeze 
 		bins = append(bins, more...)
 	}
 	bins = p.separateHostPods(bins)
-	p.Bins = make([]Bin, len(bins))
+	p.Bins = make([]market.Bin, len(bins))
 	for i, bin := range bins {
 		p.Bins[i] = bin.finish()
 		p.Price += bin.Price

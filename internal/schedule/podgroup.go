@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
@@ -45,7 +46,7 @@ func (g *podGroup) podSets() []*topology.PodSet {
 //
 // Each pod is in at most one group. That holds because a pod set joins once at most: whoever is in a group is taken, as
 // its leader, as one that follows a leader or as one of several equals, and nobody else looks at it again.
-func makePodGroups(t *topology.Counts, mk *market, podSets []*topology.PodSet) []*podGroup {
+func makePodGroups(t *topology.Counts, mk *market.Market, podSets []*topology.PodSet) []*podGroup {
 	var out []*podGroup
 	follows := make(map[*topology.PodSet]bool)
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool {
@@ -56,7 +57,7 @@ func makePodGroups(t *topology.Counts, mk *market, podSets []*topology.PodSet) [
 			return false
 		}
 		// Whoever can't be placed anyway must not keep the volume from others.
-		return !mk.feasibleSet([]*cluster.PodClass{p.Class}, nil).fits(&p.Class.Requests) ||
+		return !mk.FeasibleSet([]*cluster.PodClass{p.Class}, nil).Fits(&p.Class.Requests) ||
 			!t.Volumes.Reserve(p.Exclusive)
 	})
 	gr := &grouper{counts: t, market: mk, podSets: podSets, taken: make(map[*topology.PodSet]bool)}
@@ -103,7 +104,7 @@ func countInGroups(groups []*podGroup, set *topology.PodSet) int {
 // grouper puts pods together that must share a node.
 type grouper struct {
 	counts  *topology.Counts
-	market  *market
+	market  *market.Market
 	podSets []*topology.PodSet
 	taken   map[*topology.PodSet]bool
 }
@@ -151,9 +152,9 @@ func (gr *grouper) mutualGroups(set *topology.PodSet) []*podGroup {
 			continue
 		}
 		next := append(slices.Clone(members), groupMember{other, 1})
-		if fs := gr.market.feasibleSet((&podGroup{members: next}).classes(), require.Set{}); len(fs.largestRooms) > 0 {
+		if fs := gr.market.FeasibleSet((&podGroup{members: next}).classes(), require.Set{}); len(fs.LargestRooms) > 0 {
 			for n := min(other.PlaceableNow(), gr.maxPerNode(next, len(next)-1)); n > 0; n-- {
-				if need := groupNeed(next, len(next)-1, n); fs.fits(&need) {
+				if need := groupNeed(next, len(next)-1, n); fs.Fits(&need) {
 					next[len(next)-1].count = n
 					members = next
 					gr.taken[other] = true
@@ -186,11 +187,11 @@ func (gr *grouper) mayJoin(other, p *topology.PodSet) bool {
 func (gr *grouper) splitIntoGroups(members []groupMember, of, total, companies int) []*podGroup {
 	var out []*podGroup
 	model := podGroup{members: members}
-	fs := gr.market.feasibleSet(model.classes(), require.Set{})
+	fs := gr.market.FeasibleSet(model.classes(), require.Set{})
 	for total > 0 && companies > 0 {
 		n := (total + companies - 1) / companies
 		for n = min(n, gr.maxPerNode(members, of)); n > 0; n-- {
-			if need := groupNeed(members, of, n); fs.fits(&need) {
+			if need := groupNeed(members, of, n); fs.Fits(&need) {
 				break
 			}
 		}

@@ -4,29 +4,44 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
-// explainKinds says of the pod sets' pods that are left why they found no place.
-func (p *Placement) explainKinds(s *cluster.Snapshot, mk *market, t *topology.Counts, podSets []*topology.PodSet) {
+// explainer says why pods found no place.
+type explainer struct {
+	s     *cluster.Snapshot
+	out   *Placement
+	pools map[*cluster.Pool]*poolExplainer // those that take part
+}
+
+func newExplainer(s *cluster.Snapshot, mk *market.Market, out *Placement) *explainer {
+	ex := &explainer{s: s, out: out, pools: make(map[*cluster.Pool]*poolExplainer)}
+	for _, pm := range mk.Pools {
+		ex.pools[pm.Spec] = &poolExplainer{Pool: pm}
+	}
+	return ex
+}
+
+// explain records why the pods that are left of the pod sets found no place. The reasons are worked out once a pod set.
+func (ex *explainer) explain(t *topology.Counts, podSets []*topology.PodSet) {
 	for _, set := range podSets {
-		explain(s, mk, t, set, p)
+		if len(set.Pods) > 0 {
+			ex.explainSet(t, set)
+		}
 	}
 }
 
-// explain records why the pods that are left of the pod set found no place. The reasons are worked out once a pod set.
-func explain(s *cluster.Snapshot, mk *market, t *topology.Counts, set *topology.PodSet, out *Placement) {
-	if len(set.Pods) == 0 {
-		return
-	}
+func (ex *explainer) explainSet(t *topology.Counts, set *topology.PodSet) {
+	s, out := ex.s, ex.out
 	taken := t.Volumes.Holder(set.Exclusive)
 	var misses []PoolMiss
 	for _, p := range s.Pools {
-		if i := slices.IndexFunc(mk.markets, func(pm *poolMarket) bool { return pm.pool == p }); i >= 0 {
-			misses = append(misses, mk.markets[i].explainMiss(t, set))
+		if pm := ex.pools[p]; pm != nil {
+			misses = append(misses, pm.explainMiss(set))
 			continue
 		}
 		misses = append(misses, PoolMiss{Pool: p.Name, NotUsable: unusableReason(p)})
@@ -60,26 +75,26 @@ func unusableReason(p *cluster.Pool) reason.Text {
 
 // explainMiss counts what ruled out the pool's types for the pod set. A type counts under the rule conflict at which
 // the last of its offerings fell.
-func (pm *poolMarket) explainMiss(t *topology.Counts, p *topology.PodSet) PoolMiss {
-	out, class := PoolMiss{Pool: pm.pool.Name}, p.Class
-	if taint, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
+func (pm *poolExplainer) explainMiss(p *topology.PodSet) PoolMiss {
+	out, class := PoolMiss{Pool: pm.Spec.Name}, p.Class
+	if taint, tainted := cluster.Untolerated(class.Tolerations, pm.Spec.Template.Taints); tainted {
 		out.Taint = &taint
 		return out
 	}
-	matches := pm.matchTerms(class.Terms)
+	matches := pm.MatchTerms(class.Terms)
 	if len(matches) == 0 && pm.missByLabel(&out, class) {
 		return out
 	}
-	matched := require.NewBits(len(pm.room))
+	matched := require.NewBits(len(pm.Room))
 	for _, m := range matches {
-		matched = matched.Or(m.offerings)
+		matched = matched.Or(m.Offerings)
 	}
-	fits := pm.fitting(matched, class.Requests)
-	sold := fits.And(pm.forSale)
-	out.Types = pm.countTypes(pm.offered)
-	out.ByRequirement = out.Types - pm.countTypes(matched)
-	out.ByResources = pm.countTypes(matched) - pm.countTypes(fits)
-	if out.ByOffering = pm.countTypes(fits) - pm.countTypes(sold); out.ByOffering > 0 {
+	fits := pm.Fitting(matched, class.Requests)
+	sold := fits.And(pm.ForSale)
+	out.Types = pm.CountTypes(pm.Offered)
+	out.ByRequirement = out.Types - pm.CountTypes(matched)
+	out.ByResources = pm.CountTypes(matched) - pm.CountTypes(fits)
+	if out.ByOffering = pm.CountTypes(fits) - pm.CountTypes(sold); out.ByOffering > 0 {
 		out.Advice = pm.adviceOf(fits, sold)
 	}
 	if out.ByRequirement > 0 {
@@ -91,31 +106,31 @@ func (pm *poolMarket) explainMiss(t *topology.Counts, p *topology.PodSet) PoolMi
 	free := pm.missByPort(&out, p, sold)
 	allowed := pm.missByLimit(&out, free)
 	if p.LastConflict != nil && allowed.Any() {
-		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.countTypes(allowed), p.LastConflict.Rule,
+		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.CountTypes(allowed), p.LastConflict.Rule,
 			p.LastConflict.Inverse, p.LastConflict.Undecided
-		out.Unlabelled = !pm.hasLabel(p.LastConflict.Rule.TopologyKey)
+		out.Unlabelled = !pm.HasLabel(p.LastConflict.Rule.TopologyKey)
 		return out
 	}
 	for _, tm := range matches {
-		if rows := allowed.And(tm.offerings); rows.Any() {
-			out.MinValues = pm.shortOfValues(rows)
+		if rows := allowed.And(tm.Offerings); rows.Any() {
+			out.MinValues = pm.ShortOfValues(rows)
 		}
 	}
 	if out.MinValues == "" && out.ByLimit == 0 && sold.Any() {
-		out.MinValues = pm.firstMinValuesKey() // nothing else can have kept the pod out
+		out.MinValues = pm.FirstMinValuesKey() // nothing else can have kept the pod out
 	}
 	return out
 }
 
 // adviceOf is what people could do about types of which nothing is for sale; none if they can only wait.
-func (pm *poolMarket) adviceOf(fits, sold require.Bits) []string {
+func (pm *poolExplainer) adviceOf(fits, sold require.Bits) []string {
 	open := map[int]bool{}
 	for i := range sold.All {
-		open[pm.pool.Catalog.Offerings[i].Type] = true
+		open[pm.Spec.Catalog.Offerings[i].Type] = true
 	}
 	var out []string
 	for i := range fits.AndNot(sold).All {
-		if o := &pm.pool.Catalog.Offerings[i]; o.Advice != "" && !open[o.Type] && !slices.Contains(out, o.Advice) {
+		if o := &pm.Spec.Catalog.Offerings[i]; o.Advice != "" && !open[o.Type] && !slices.Contains(out, o.Advice) {
 			out = append(out, o.Advice)
 		}
 	}
@@ -124,37 +139,27 @@ func (pm *poolMarket) adviceOf(fits, sold require.Bits) []string {
 }
 
 // missByPort counts the types on which a daemonset occupies a port that the pod needs.
-func (pm *poolMarket) missByPort(out *PoolMiss, p *topology.PodSet, sold require.Bits) require.Bits {
+func (pm *poolExplainer) missByPort(out *PoolMiss, p *topology.PodSet, sold require.Bits) require.Bits {
 	free := sold
-	for _, d := range pm.daemons {
-		if topology.PortsClash(p.Class.Ports, d.daemon.Class.Ports) {
-			free = free.AndNot(d.offerings)
+	for _, d := range pm.Daemons {
+		if topology.PortsClash(p.Class.Ports, d.Daemon.Class.Ports) {
+			free = free.AndNot(d.Offerings)
 		}
 	}
-	out.ByPort = pm.countTypes(sold) - pm.countTypes(free)
+	out.ByPort = pm.CountTypes(sold) - pm.CountTypes(free)
 	return free
 }
 
-func (pm *poolMarket) fitting(rows require.Bits, need resource.Vector) require.Bits {
-	out := require.NewBits(len(pm.room))
-	for i := range rows.All {
-		if pm.fits(i, &need) {
-			out.Set(i)
-		}
-	}
-	return out
-}
-
 // missByLimit counts the types that the limits rule out, and returns the offerings that they leave.
-func (pm *poolMarket) missByLimit(out *PoolMiss, sold require.Bits) (allowed require.Bits) {
-	if !pm.pool.Limits.Any() {
+func (pm *poolExplainer) missByLimit(out *PoolMiss, sold require.Bits) (allowed require.Bits) {
+	if !pm.Spec.Limits.Any() {
 		return sold
 	}
-	allowed = require.NewBits(len(pm.room))
+	allowed = require.NewBits(len(pm.Room))
 	last := -1
 	for i := range sold.All {
-		t := pm.pool.Catalog.Offerings[i].Type
-		n, binds := pm.limits.allows(pm.pool.Catalog.Types[t].Capacity, 1)
+		t := pm.Spec.Catalog.Offerings[i].Type
+		n, binds := pm.Headroom.Allows(pm.Spec.Catalog.Types[t].Capacity, 1)
 		if n > 0 {
 			allowed.Set(i)
 			continue
@@ -165,35 +170,25 @@ func (pm *poolMarket) missByLimit(out *PoolMiss, sold require.Bits) (allowed req
 		last = t
 		out.ByLimit++
 		switch {
-		case pm.pool.Limits.Broken != "":
-			out.Limit = pm.pool.Limits.Broken
+		case pm.Spec.Limits.Broken != "":
+			out.Limit = pm.Spec.Limits.Broken
 		case binds == resource.Size:
-			out.Limit = "nodes " + resource.Format(resource.Pods, pm.pool.Limits.Nodes)
+			out.Limit = "nodes " + resource.Format(resource.Pods, pm.Spec.Limits.Nodes)
 		default:
-			out.Limit = pm.names.Name(binds) + " " + resource.Format(binds, pm.pool.Limits.Amount[binds])
+			out.Limit = pm.Names.Name(binds) + " " + resource.Format(binds, pm.Spec.Limits.Amount[binds])
 		}
 	}
 	return allowed
 }
 
-func (pm *poolMarket) countTypes(rows require.Bits) int {
-	n, last := 0, -1
-	for i := range rows.All {
-		if t := pm.pool.Catalog.Offerings[i].Type; t != last {
-			n, last = n+1, t
-		}
-	}
-	return n
-}
-
 // nearestMiss finds, among the offerings that are too small, the dimension in which even the largest falls short; if
 // each dimension is met by some offering, the one in which an offering with enough of everything else comes closest.
-func (pm *poolMarket) nearestMiss(out *PoolMiss, rows require.Bits, need resource.Vector) {
+func (pm *poolExplainer) nearestMiss(out *PoolMiss, rows require.Bits, need resource.Vector) {
 	var best, alone resource.Vector
 	crowded, overdrawn := -1, int64(0)
 	for i := range rows.All {
-		room := pm.room[i]
-		if pm.fits(i, &need) {
+		room := pm.Room[i]
+		if pm.Fits(i, &need) {
 			continue
 		}
 		best = best.Max(room)
@@ -212,13 +207,13 @@ func (pm *poolMarket) nearestMiss(out *PoolMiss, rows require.Bits, need resourc
 	dim := need.FirstShort(best)
 	switch {
 	case dim >= 0:
-		out.shortage(pm.names, dim, need[dim], best[dim])
+		out.shortage(pm.Names, dim, need[dim], best[dim])
 	case crowded >= 0 && alone.IsZero():
-		out.shortage(pm.names, crowded, need[crowded], overdrawn)
+		out.shortage(pm.Names, crowded, need[crowded], overdrawn)
 		out.Crowded = true
 	default:
 		dim = scarcestDimension(need, alone)
-		out.shortage(pm.names, dim, need[dim], alone[dim])
+		out.shortage(pm.Names, dim, need[dim], alone[dim])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
@@ -26,14 +27,14 @@ func smallAndBig() *cluster.Catalog {
 }
 
 // smallAndBigMarket sells what smallAndBig does.
-func smallAndBigMarket() *poolMarket {
+func smallAndBigMarket() *poolExplainer {
 	pool := &cluster.Pool{Name: "default", Catalog: smallAndBig()}
-	return newPoolMarket((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), pool)
+	return &poolExplainer{Pool: market.NewPool((&cluster.Snapshot{Names: &resource.Names{}}).Seal(), pool)}
 }
 
 // missOf says why the market has nothing for a pod with the terms.
-func missOf(pm *poolMarket, requests resource.Vector, terms ...require.Set) PoolMiss {
-	return pm.explainMiss(nil, &topology.PodSet{Class: &cluster.PodClass{Terms: terms, Requests: requests}})
+func missOf(pm *poolExplainer, requests resource.Vector, terms ...require.Set) PoolMiss {
+	return pm.explainMiss(&topology.PodSet{Class: &cluster.PodClass{Terms: terms, Requests: requests}})
 }
 
 // What a pool has of a label is looked up where it is said, and once for all classes.
@@ -56,7 +57,7 @@ func TestChoicesAreSharedAndOnlyWhereTheyAreSaid(t *testing.T) {
 // The label that was meant is looked for only if there is nothing better to say, and once for all classes.
 func TestMeantIsLookedForOnce(t *testing.T) {
 	pm := smallAndBigMarket()
-	pm.fixedLabels = pm.fixedLabels.With("team", "blue")
+	pm.FixedLabels = pm.FixedLabels.With("team", "blue")
 	ask := func(key string) PoolMiss {
 		return missOf(pm, resource.Vector{}, require.Set{}.With(key, require.Only("red")))
 	}

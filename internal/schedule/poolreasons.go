@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -85,14 +86,14 @@ func leastUnder(p *cluster.Pool) (least resource.Vector, over bool) {
 			rows = rows.And(index.Match(e.Key, e.Values))
 		}
 	}
-	empty, last := limitsLeft{limits: &p.Limits}, -1
+	empty, last := market.Headroom{Limits: &p.Limits}, -1
 	for i := range rows.All {
 		t := p.Catalog.Offerings[i].Type
 		if t == last {
 			continue
 		}
 		capacity := p.Catalog.Types[t].Capacity
-		if n, _ := empty.allows(capacity, 1); n > 0 {
+		if n, _ := empty.Allows(capacity, 1); n > 0 {
 			return resource.Vector{}, false
 		}
 		if last < 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -70,13 +71,13 @@ type preferenceScores struct {
 	// each offering of a market is, scores how far each sort meets each like.
 	sortNumbers   map[string]int32
 	sortExamples  []poolOffering
-	sortsByMarket map[*poolMarket][]int32
+	sortsByMarket map[*market.Pool][]int32
 	scores        [][]float32
 }
 
 func newPreferenceScores(list []*podPreferences, avoid bool) *preferenceScores {
 	t := &preferenceScores{list: list, avoidTaints: avoid, sortNumbers: make(map[string]int32),
-		sortsByMarket: make(map[*poolMarket][]int32)}
+		sortsByMarket: make(map[*market.Pool][]int32)}
 	keys := make(map[string]bool)
 	for _, l := range list {
 		for i := range l.preferences {
@@ -96,9 +97,9 @@ func newPreferenceScores(list []*podPreferences, avoid bool) *preferenceScores {
 
 // topologyKeysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog
 // does not know.
-func (t *preferenceScores) keysOf(pm *poolMarket) []string {
+func (t *preferenceScores) keysOf(pm *market.Pool) []string {
 	var out []string
-	index := pm.pool.Catalog.Index()
+	index := pm.Spec.Catalog.Index()
 	for _, key := range t.keys {
 		if index.Knows(key) {
 			out = append(out, key)
@@ -108,16 +109,16 @@ func (t *preferenceScores) keysOf(pm *poolMarket) []string {
 }
 
 // sortsOf says which sort each offering of the market is.
-func (t *preferenceScores) sortsOf(pm *poolMarket) []int32 {
+func (t *preferenceScores) sortsOf(pm *market.Pool) []int32 {
 	if of, known := t.sortsByMarket[pm]; known {
 		return of
 	}
-	of, keys := make([]int32, len(pm.room)), t.keysOf(pm)
+	of, keys := make([]int32, len(pm.Room)), t.keysOf(pm)
 	var text []byte
-	for i := range pm.pool.Catalog.Offerings {
-		text = strconv.AppendInt(text[:0], int64(pm.number), 10)
+	for i := range pm.Spec.Catalog.Offerings {
+		text = strconv.AppendInt(text[:0], int64(pm.Number), 10)
 		for _, key := range keys {
-			value, present := pm.pool.Catalog.Offerings[i].Label(key)
+			value, present := pm.Spec.Catalog.Offerings[i].Label(key)
 			text = strconv.AppendBool(append(append(text, 0), value...), present)
 		}
 		sort, known := t.sortNumbers[string(text)]
@@ -142,7 +143,7 @@ func (t *preferenceScores) scoreOf(preference int, sort int32) float32 {
 }
 
 // same reports whether no wish tells two offerings of a market apart.
-func (t *preferenceScores) same(pm *poolMarket, i, j int) bool {
+func (t *preferenceScores) same(pm *market.Pool, i, j int) bool {
 	if len(t.list) == 0 {
 		return true
 	}
@@ -168,7 +169,7 @@ func (t *preferenceScores) scoresOf(offerings []poolOffering) [][]float32 {
 }
 
 // likedSorts finds, for a content that was bought as an offering, the sorts that meet its wishes no less.
-func (t *preferenceScores) likedSorts(pm *poolMarket, own int, content []preferenceUse) []bool {
+func (t *preferenceScores) likedSorts(pm *market.Pool, own int, content []preferenceUse) []bool {
 	if len(content) == 0 {
 		return nil
 	}
@@ -190,12 +191,12 @@ func (t *preferenceScores) likedSorts(pm *poolMarket, own int, content []prefere
 type preferenceUse struct{ preference, count int }
 
 // score says how far an offering meets the wishes: 0 not at all, 1 completely.
-func (l *podPreferences) score(pm *poolMarket, row int, avoid bool) float32 {
+func (l *podPreferences) score(pm *market.Pool, row int, avoid bool) float32 {
 	label := func(key string) (string, bool) {
-		if value, ok := pm.fixedLabels.Get(key); ok {
+		if value, ok := pm.FixedLabels.Get(key); ok {
 			return value, true
 		}
-		return pm.pool.Catalog.Offerings[row].Label(key)
+		return pm.Spec.Catalog.Offerings[row].Label(key)
 	}
 	met, all := int32(0), int32(0)
 	for i := range l.preferences {
@@ -217,7 +218,7 @@ func (l *podPreferences) score(pm *poolMarket, row int, avoid bool) float32 {
 	}
 	if avoid {
 		all += avoidTaintWeight
-		if !prefersElsewhere(l.tolerations, pm.pool.Template.Taints) {
+		if !prefersElsewhere(l.tolerations, pm.Spec.Template.Taints) {
 			met += avoidTaintWeight
 		}
 	}

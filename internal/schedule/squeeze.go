@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -22,23 +23,6 @@ type Squeeze struct {
 	Pod   *cluster.Pod // one of those that they are made for
 }
 
-// omitted lists the DaemonSets that find room nowhere, pool by pool.
-func (mk *market) omitted() []OmittedDaemon {
-	var out []OmittedDaemon
-	for _, pm := range mk.markets {
-		out = append(out, pm.omitted...)
-	}
-	return out
-}
-
-// requireDaemons makes room anew for the DaemonSets that are awaited. What has been bought stays charged.
-func (mk *market) requireDaemons(which daemonRoomRule) {
-	for _, pm := range mk.markets {
-		pm.takeDaemonShare(which)
-	}
-	mk.refreshAll()
-}
-
 // squeeze buys nodes for pods that have no place on any suitable instance type because DaemonSets take most of it. It
 // first leaves those out that are too large for the instance type: they never get a pod there. If that does not help,
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
@@ -46,7 +30,7 @@ func (mk *market) requireDaemons(which daemonRoomRule) {
 // node that is bought. It reports whether it did anything; the market is left without any DaemonSet then.
 func (p *Placement) squeeze(b *buyer, podSets []*topology.PodSet) (bins []*openBin, squeezed bool) {
 	mk := b.market
-	podSets = mk.overrunPodSets(podSets)
+	podSets = overrunPodSets(mk, podSets)
 	if len(podSets) == 0 {
 		return nil, false
 	}
@@ -54,16 +38,16 @@ func (p *Placement) squeeze(b *buyer, podSets []*topology.PodSet) (bins []*openB
 	for _, p := range podSets {
 		p.Hopeless = false // what there is for it depends on others' priorities now
 	}
-	mk.requireDaemons(requireFittingDaemons())
+	mk.RequireDaemons(market.FittingDaemons())
 	bins = b.buy(podSets)
-	for _, same := range mk.groupByPreemptors(podSets) {
-		mk.requireDaemons(requirePreemptingDaemons(same[len(same)-1].Class.Priority))
+	for _, same := range groupByPreemptors(mk.Snapshot.Daemons, podSets) {
+		mk.RequireDaemons(market.PreemptingDaemons(same[len(same)-1].Class.Priority))
 		bins = append(bins, b.buy(same)...)
 	}
 	for _, bin := range bins {
 		p.noteSqueeze(bin)
 	}
-	mk.requireDaemons(requirePreemptingDaemons(math.MaxInt32))
+	mk.RequireDaemons(market.PreemptingDaemons(math.MaxInt32))
 	return bins, true
 }
 
@@ -94,10 +78,10 @@ func (p *Placement) noteSqueeze(b *openBin) {
 	if b.host != nil || len(b.contents) == 0 {
 		return
 	}
-	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.market.pool.Name })
+	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.pool.Spec.Name })
 	if i < 0 {
 		i = len(p.Squeezed)
-		p.Squeezed = append(p.Squeezed, Squeeze{Pool: b.market.pool.Name, Pod: b.contents[0].pods[0]})
+		p.Squeezed = append(p.Squeezed, Squeeze{Pool: b.pool.Spec.Name, Pod: b.contents[0].pods[0]})
 	}
 	p.Squeezed[i].Nodes++
 }
@@ -105,7 +89,7 @@ func (p *Placement) noteSqueeze(b *openBin) {
 // groupByPreemptors groups the pod sets with pods that have no place yet by the DaemonSets that would preempt them, the
 // highest priority first and last of a group the lowest. If there are too many groups, neighbours are put together:
 // then DaemonSets count that would preempt some of them only.
-func (mk *market) groupByPreemptors(podSets []*topology.PodSet) [][]*topology.PodSet {
+func groupByPreemptors(daemons []*cluster.Daemon, podSets []*topology.PodSet) [][]*topology.PodSet {
 	podSets = slices.DeleteFunc(slices.Clone(podSets), func(p *topology.PodSet) bool { return len(p.Pods) == 0 })
 	slices.SortStableFunc(podSets, func(a, b *topology.PodSet) int {
 		return cmp.Compare(b.Class.Priority, a.Class.Priority)
@@ -113,7 +97,7 @@ func (mk *market) groupByPreemptors(podSets []*topology.PodSet) [][]*topology.Po
 	var groups [][]*topology.PodSet
 	last := -1
 	for _, p := range podSets {
-		above, _ := slices.BinarySearchFunc(mk.s.Daemons, p.Class.Priority, func(d *cluster.Daemon,
+		above, _ := slices.BinarySearchFunc(daemons, p.Class.Priority, func(d *cluster.Daemon,
 			priority int32) int {
 			if d.Class.Priority > priority {
 				return -1
@@ -143,8 +127,8 @@ func mergeNeighbours(groups [][]*topology.PodSet, most int) [][]*topology.PodSet
 
 // overrunPodSets are the pod sets with pods that wait and that DaemonSets keep from every instance type that would do
 // without them.
-func (mk *market) overrunPodSets(podSets []*topology.PodSet) []*topology.PodSet {
-	if !slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool { return len(pm.daemons) > 0 }) {
+func overrunPodSets(mk *market.Market, podSets []*topology.PodSet) []*topology.PodSet {
+	if !slices.ContainsFunc(mk.Pools, func(pm *market.Pool) bool { return len(pm.Daemons) > 0 }) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(podSets), func(set *topology.PodSet) bool {
@@ -152,8 +136,8 @@ func (mk *market) overrunPodSets(podSets []*topology.PodSet) []*topology.PodSet 
 			return true
 		}
 		any := false
-		for _, pm := range mk.markets {
-			over, helps := pm.isOverrunByDaemons(set.Class)
+		for _, pm := range mk.Pools {
+			over, helps := isOverrunByDaemons(pm, set.Class)
 			if !over {
 				return true
 			}
@@ -166,18 +150,18 @@ func (mk *market) overrunPodSets(podSets []*topology.PodSet) []*topology.PodSet 
 // isOverrunByDaemons reports whether DaemonSets leave a pod of the class too little on every offering that would hold
 // it without them, and take more than half of something that it lacks there. helps says whether there is such an
 // offering at all.
-func (pm *poolMarket) isOverrunByDaemons(class *cluster.PodClass) (overrun, helps bool) {
-	if _, tainted := cluster.Untolerated(class.Tolerations, pm.pool.Template.Taints); tainted {
+func isOverrunByDaemons(pm *market.Pool, class *cluster.PodClass) (overrun, helps bool) {
+	if _, tainted := cluster.Untolerated(class.Tolerations, pm.Spec.Template.Taints); tainted {
 		return true, false
 	}
-	for _, tm := range pm.matchTerms(class.Terms) {
-		for i := range tm.offerings.All {
-			all := &pm.pool.Catalog.Types[pm.pool.Catalog.Offerings[i].Type].Allocatable
+	for _, tm := range pm.MatchTerms(class.Terms) {
+		for i := range tm.Offerings.All {
+			all := &pm.Spec.Catalog.Types[pm.Spec.Catalog.Offerings[i].Type].Allocatable
 			switch {
-			case pm.fits(i, &class.Requests):
+			case pm.Fits(i, &class.Requests):
 				return false, false
 			case !class.Requests.Fits(*all):
-			case !mostlyTaken(all, &pm.room[i], &class.Requests):
+			case !mostlyTaken(all, &pm.Room[i], &class.Requests):
 				return false, false
 			default:
 				helps = true

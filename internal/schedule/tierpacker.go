@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/pack"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
@@ -13,28 +14,28 @@ import (
 
 // tierPacker packs items into nodes of one tier.
 type tierPacker struct {
-	tier           []*poolMarket
+	tier           []*market.Pool
 	items          []*packItem
 	preferences    *preferenceScores
 	buyer          *buyer
 	problem        pack.Problem
 	offerings      []poolOffering // by bin type
-	setNumbers     map[*feasibleSet]int
+	setNumbers     map[*market.FeasibleSet]int
 	setByOfferings map[string]int // by the offerings that a feasible set has
-	feasibleSets   []*feasibleSet
+	feasibleSets   []*market.FeasibleSet
 	reservations   map[string]int
 }
 
 // poolOffering is an offering of a market.
 type poolOffering struct {
-	market *poolMarket
+	market *market.Pool
 	index  int
 }
 
 // newTierPacker writes the items and the tier down as a problem of packing.
-func (b *buyer) newTierPacker(tier []*poolMarket, items []*packItem, preferences *preferenceScores) *tierPacker {
+func (b *buyer) newTierPacker(tier []*market.Pool, items []*packItem, preferences *preferenceScores) *tierPacker {
 	t := &tierPacker{tier: tier, items: items, preferences: preferences, buyer: b,
-		setNumbers: make(map[*feasibleSet]int), setByOfferings: make(map[string]int),
+		setNumbers: make(map[*market.FeasibleSet]int), setByOfferings: make(map[string]int),
 		reservations: make(map[string]int)}
 	t.offerings, t.problem.BinTypes = b.scratchOfferings[:0], b.scratchBinTypes[:0]
 	b.scratchOfferings, b.scratchBinTypes = nil, nil // until they are given back
@@ -45,21 +46,21 @@ func (b *buyer) newTierPacker(tier []*poolMarket, items []*packItem, preferences
 		}
 	}
 	for i, pm := range tier {
-		t.problem.Limits = append(t.problem.Limits, pm.packLimit())
+		t.problem.Limits = append(t.problem.Limits, packLimit(pm))
 		t.addBinTypes(i, pm)
 	}
 	for _, fs := range t.feasibleSets {
 		bits := require.NewBits(len(t.offerings))
 		for i, r := range t.offerings {
-			if fs.offerings[r.market.number].Has(r.index) {
+			if fs.Offerings[r.market.Number].Has(r.index) {
 				bits.Set(i)
 			}
 		}
 		t.problem.FeasibleSets = append(t.problem.FeasibleSets, bits)
 	}
 	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), b.brief
-	if !b.market.relaxMinValues && slices.ContainsFunc(tier, func(pm *poolMarket) bool {
-		return pm.firstMinValuesKey() != ""
+	if !b.market.RelaxMinValues && slices.ContainsFunc(tier, func(pm *market.Pool) bool {
+		return pm.FirstMinValuesKey() != ""
 	}) {
 		t.problem.Suits = t.meetsMinValues
 	}
@@ -70,7 +71,7 @@ func (b *buyer) newTierPacker(tier []*poolMarket, items []*packItem, preferences
 	return t
 }
 
-func (t *tierPacker) numberSet(fs *feasibleSet) int {
+func (t *tierPacker) numberSet(fs *market.FeasibleSet) int {
 	n, known := t.setNumbers[fs]
 	if known {
 		return n
@@ -87,21 +88,21 @@ func (t *tierPacker) numberSet(fs *feasibleSet) int {
 
 // setKey is the same for feasible sets that have the same offerings of the tier. Pods that ask for different labels
 // often get the same.
-func (t *tierPacker) setKey(fs *feasibleSet) string {
+func (t *tierPacker) setKey(fs *market.FeasibleSet) string {
 	rows := make([]require.Bits, len(t.tier))
 	for i, pm := range t.tier {
-		rows[i] = fs.offerings[pm.number]
+		rows[i] = fs.Offerings[pm.Number]
 	}
-	return offeringsText(rows)
+	return market.OfferingsText(rows)
 }
 
 // packLimit is what the pool's limits leave, as packing counts it.
-func (pm *poolMarket) packLimit() pack.Limit {
-	s := pack.Limit{Nodes: -1, Limited: pm.pool.Limits.Set, Left: pm.pool.Limits.Amount.Sub(pm.limits.used)}
-	if pm.pool.Limits.HasNodes {
-		s.Nodes = max(pm.pool.Limits.Nodes-pm.limits.nodes, 0)
+func packLimit(pm *market.Pool) pack.Limit {
+	s := pack.Limit{Nodes: -1, Limited: pm.Spec.Limits.Set, Left: pm.Spec.Limits.Amount.Sub(pm.Headroom.Used)}
+	if pm.Spec.Limits.HasNodes {
+		s.Nodes = max(pm.Spec.Limits.Nodes-pm.Headroom.Nodes, 0)
 	}
-	if pm.pool.Limits.Broken != "" {
+	if pm.Spec.Limits.Broken != "" {
 		s.Nodes = 0
 	}
 	return s
@@ -109,21 +110,21 @@ func (pm *poolMarket) packLimit() pack.Limit {
 
 // addBinTypes lists what the market sells to some item. Of offerings of a type that no item can tell apart only the
 // cheapest is listed.
-func (t *tierPacker) addBinTypes(shelf int, pm *poolMarket) {
-	wanted := require.NewBits(len(pm.room))
+func (t *tierPacker) addBinTypes(shelf int, pm *market.Pool) {
+	wanted := require.NewBits(len(pm.Room))
 	for _, fs := range t.feasibleSets {
-		wanted = wanted.Or(fs.offerings[pm.number])
+		wanted = wanted.Or(fs.Offerings[pm.Number])
 	}
-	wanted = wanted.And(pm.buyable)
-	t.growBinTypes(pm.countTypes(wanted)) // mostly one of each type
+	wanted = wanted.And(pm.Buyable)
+	t.growBinTypes(pm.CountTypes(wanted)) // mostly one of each type
 	first, kind := len(t.offerings), -1
 	for i := range wanted.All {
-		o := &pm.pool.Catalog.Offerings[i]
+		o := &pm.Spec.Catalog.Offerings[i]
 		if o.Type != kind {
 			first, kind = len(t.offerings), o.Type
 		}
-		offer := pack.BinType{Price: o.Price, Room: pm.room[i], Limit: shelf,
-			Charge: pm.pool.Catalog.Types[o.Type].Capacity, Reservation: t.numberReservation(o)}
+		offer := pack.BinType{Price: o.Price, Room: pm.Room[i], Limit: shelf,
+			Charge: pm.Spec.Catalog.Types[o.Type].Capacity, Reservation: t.numberReservation(o)}
 		twin := -1
 		for j := first; j < len(t.offerings); j++ {
 			if t.problem.BinTypes[j].Reservation == offer.Reservation && t.problem.BinTypes[j].Room == offer.Room &&
@@ -159,15 +160,15 @@ func (t *tierPacker) numberReservation(o *cluster.Offering) int {
 	if !known {
 		n = len(t.problem.Reservations)
 		t.reservations[o.Reservation] = n
-		t.problem.Reservations = append(t.problem.Reservations, t.buyer.market.reservations[o.Reservation])
+		t.problem.Reservations = append(t.problem.Reservations, t.buyer.market.Reservations[o.Reservation])
 	}
 	return n
 }
 
 // isIndistinguishable reports whether no item can tell two offerings of a market apart.
-func (t *tierPacker) isIndistinguishable(pm *poolMarket, i, j int) bool {
+func (t *tierPacker) isIndistinguishable(pm *market.Pool, i, j int) bool {
 	for _, fs := range t.feasibleSets {
-		if rows := fs.offerings[pm.number]; rows.Has(i) != rows.Has(j) {
+		if rows := fs.Offerings[pm.Number]; rows.Has(i) != rows.Has(j) {
 			return false
 		}
 	}
@@ -177,32 +178,32 @@ func (t *tierPacker) isIndistinguishable(pm *poolMarket, i, j int) bool {
 // meetsMinValues reports whether a content leaves the choice of types that the pool asks for.
 func (t *tierPacker) meetsMinValues(offer int, content []pack.Part) bool {
 	pm := t.offerings[offer].market
-	if pm.firstMinValuesKey() == "" {
+	if pm.FirstMinValuesKey() == "" {
 		return true
 	}
-	c := t.chooseOffering(offer, content).interchangeable()
-	return pm.shortOfValues(c.offerings) == ""
+	c := t.chooseOffering(offer, content).Interchangeable()
+	return pm.ShortOfValues(c.Offerings) == ""
 }
 
-func (t *tierPacker) chooseOffering(offer int, content []pack.Part) *chosenOffering {
+func (t *tierPacker) chooseOffering(offer int, content []pack.Part) *market.Choice {
 	var sum resource.Vector
-	var sets []*feasibleSet
+	var sets []*market.FeasibleSet
 	for _, part := range content {
 		sum = sum.Add(t.items[part.Item].Need.Times(int64(part.Count)))
 		if fs := t.items[part.Item].feasible; !slices.Contains(sets, fs) {
 			sets = append(sets, fs)
 		}
 	}
-	slices.SortFunc(sets, func(x, y *feasibleSet) int { return x.number - y.number })
-	c := newChosenOffering(t.offerings[offer].market, t.offerings[offer].index, sets, sum)
+	slices.SortFunc(sets, func(x, y *market.FeasibleSet) int { return x.Number - y.Number })
+	c := market.NewChoice(t.offerings[offer].market, t.offerings[offer].index, sets, sum)
 	var usePreferences []preferenceUse
 	for _, part := range content {
 		if it := t.items[part.Item]; it.preferences != nil {
 			usePreferences = append(usePreferences, preferenceUse{it.preferences.number, part.Count})
 		}
 	}
-	if c.likedSorts = t.preferences.likedSorts(c.market, c.offering, usePreferences); c.likedSorts != nil {
-		c.sorts = t.preferences.sortsOf(c.market)
+	if c.LikedSorts = t.preferences.likedSorts(c.Pool, c.Offering, usePreferences); c.LikedSorts != nil {
+		c.Sorts = t.preferences.sortsOf(c.Pool)
 	}
 	return c
 }
@@ -221,17 +222,17 @@ func (t *tierPacker) solve() []*openBin {
 	var out []*openBin
 	for _, bin := range bins {
 		co := t.chooseOffering(bin.BinType, bin.Parts)
-		model := co.toBin()
+		model := co.ToBin()
 		for range bin.Times {
-			ob := &openBin{Bin: model, market: co.market, offering: co.offering, offerings: co.offerings}
+			ob := &openBin{Bin: model, pool: co.Pool, offering: co.Offering, offerings: co.Offerings}
 			for _, part := range bin.Parts {
 				ob.addUnits(t.items[part.Item], part.Count)
 			}
 			out = append(out, ob)
 		}
-		co.market.limits.charge(model.Capacity, bin.Times)
-		if id := co.market.pool.Catalog.Offerings[co.offering].Reservation; id != "" {
-			t.buyer.market.reservations[id] -= bin.Times
+		co.Pool.Headroom.Charge(model.Capacity, bin.Times)
+		if id := co.Pool.Spec.Catalog.Offerings[co.Offering].Reservation; id != "" {
+			t.buyer.market.Reservations[id] -= bin.Times
 		}
 	}
 	return out
@@ -239,8 +240,8 @@ func (t *tierPacker) solve() []*openBin {
 
 // openBin is a new node with what is in it, or what more goes to a host that is there.
 type openBin struct {
-	Bin
-	market    *poolMarket
+	market.Bin
+	pool      *market.Pool
 	offering  int
 	offerings require.Bits
 	host      *topology.Host
@@ -251,7 +252,7 @@ type openBin struct {
 type binContent struct {
 	podSet   *topology.PodSet
 	pods     []*cluster.Pod
-	feasible *feasibleSet
+	feasible *market.FeasibleSet
 }
 
 // addUnits takes n groups off the item.
@@ -276,14 +277,14 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 // firstTierOnly leaves each feasible set what the first tier sells that has something for it, reservations aside: that
 // is where its pods would go, and what there are only a few of says nothing of what a pod is worth.
 func (t *tierPacker) firstTierOnly() {
-	tier := make(map[*poolMarket]int)
-	for i, pools := range t.buyer.market.tiers {
+	tier := make(map[*market.Pool]int)
+	for i, pools := range t.buyer.market.Tiers {
 		for _, pm := range pools {
 			tier[pm] = i
 		}
 	}
 	for n, bits := range t.problem.FeasibleSets {
-		first := len(t.buyer.market.tiers)
+		first := len(t.buyer.market.Tiers)
 		for i := range bits.All {
 			if t.problem.BinTypes[i].Reservation < 0 {
 				first = min(first, tier[t.offerings[i].market])

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
@@ -13,7 +14,8 @@ import (
 // verify lets the pods move into their new nodes one after the other, as kube-scheduler will, in any order in which the
 // rules let them. Who never gets in is taken out again: a node must not be bought for a pod that can't use it. The
 // topology counts then count those who did.
-func (b *buyer) verify(bins []*openBin, assigned map[*topology.PodSet][]*feasibleSet) (kept []*openBin, dropped int) {
+func (b *buyer) verify(bins []*openBin, assigned map[*topology.PodSet][]*market.FeasibleSet) (kept []*openBin,
+	dropped int) {
 	if kept = bins; len(b.counts.Rules) > 0 {
 		v := b.openNodes(bins)
 		// Whoever has no rule of his own may come first, then those who were assigned, in that order, then anybody.
@@ -59,8 +61,8 @@ func (ob *openBin) addNodeTo(counts *topology.Counts, number int) *topology.Posi
 	pos := counts.AddNode(&h)
 	counts.AddPossibleDomains(ob.Requirements, &h, pos)
 	counts.AddDaemons(pos, func(d *cluster.Daemon) bool {
-		return slices.ContainsFunc(ob.market.daemons, func(landing daemonOfferings) bool {
-			return landing.daemon == d && !ob.offerings.AndNot(landing.offerings).Any()
+		return slices.ContainsFunc(ob.pool.Daemons, func(landing market.DaemonOfferings) bool {
+			return landing.Daemon == d && !ob.offerings.AndNot(landing.Offerings).Any()
 		})
 	})
 	return pos
@@ -105,10 +107,10 @@ type contentRef struct{ bin, content int }
 
 // placeInOrder lets pods that are spread in in the order in which they were assigned: then each found its place
 // allowed.
-func (v *verification) placeInOrder(assigned map[*topology.PodSet][]*feasibleSet) {
+func (v *verification) placeInOrder(assigned map[*topology.PodSet][]*market.FeasibleSet) {
 	type where struct {
 		podSet   *topology.PodSet
-		feasible *feasibleSet
+		feasible *market.FeasibleSet
 	}
 	places, seen := make(map[where][]contentRef), make(map[*topology.PodSet]bool)
 	var podSets []*topology.PodSet
@@ -167,9 +169,9 @@ func (b *buyer) takeOutRejected(bins []*openBin, in [][]int) (kept []*openBin, d
 		if bin.host != nil { // its room was kept in vain, which nobody else will miss in this placement
 			continue
 		}
-		bin.market.limits.charge(bin.Capacity, -1)
-		if id := bin.market.pool.Catalog.Offerings[bin.offering].Reservation; id != "" {
-			b.market.reservations[id]++
+		bin.pool.Headroom.Charge(bin.Capacity, -1)
+		if id := bin.pool.Spec.Catalog.Offerings[bin.offering].Reservation; id != "" {
+			b.market.Reservations[id]++
 		}
 	}
 	return kept, dropped
@@ -193,34 +195,34 @@ func (ob *openBin) removeRejected(in []int) (dropped int) {
 // buyCheaper buys the cheapest node for what is left in the bin.
 func (ob *openBin) buyCheaper() {
 	var content resource.Vector
-	var sets []*feasibleSet
+	var sets []*market.FeasibleSet
 	for _, ld := range ob.contents {
 		content = content.Add(ld.podSet.Class.Requests.Times(int64(len(ld.pods))))
 		if !slices.Contains(sets, ld.feasible) {
 			sets = append(sets, ld.feasible)
 		}
 	}
-	slices.SortFunc(sets, func(x, y *feasibleSet) int { return x.number - y.number })
-	rows, catalog := ob.market.forSale, ob.market.pool.Catalog
+	slices.SortFunc(sets, func(x, y *market.FeasibleSet) int { return x.Number - y.Number })
+	rows, catalog := ob.pool.ForSale, ob.pool.Spec.Catalog
 	for _, fs := range sets {
-		rows = rows.And(fs.offerings[ob.market.number])
+		rows = rows.And(fs.Offerings[ob.pool.Number])
 	}
 	best, own := ob.offering, &catalog.Offerings[ob.offering]
 	for i := range rows.All {
 		o := &catalog.Offerings[i]
-		if o.Reservation == own.Reservation && o.Price < catalog.Offerings[best].Price && ob.market.fits(i, &content) &&
-			ob.market.withinCharge(&catalog.Types[o.Type].Capacity, &catalog.Types[own.Type].Capacity) {
+		if o.Reservation == own.Reservation && o.Price < catalog.Offerings[best].Price && ob.pool.Fits(i, &content) &&
+			ob.pool.WithinCharge(&catalog.Types[o.Type].Capacity, &catalog.Types[own.Type].Capacity) {
 			best = i
 		}
 	}
-	co := newChosenOffering(ob.market, best, sets, content)
-	b := co.toBin()
-	if len(co.matches) < len(sets) || b.Relaxed && !ob.Relaxed {
+	co := market.NewChoice(ob.pool, best, sets, content)
+	b := co.ToBin()
+	if len(co.Matches) < len(sets) || b.Relaxed && !ob.Relaxed {
 		return // no single alternative does; what was bought still does
 	}
-	ob.market.limits.charge(ob.Capacity, -1)
-	ob.market.limits.charge(b.Capacity, 1)
-	ob.Bin, ob.offering, ob.offerings = b, best, co.offerings
+	ob.pool.Headroom.Charge(ob.Capacity, -1)
+	ob.pool.Headroom.Charge(b.Capacity, 1)
+	ob.Bin, ob.offering, ob.offerings = b, best, co.Offerings
 }
 
 // asHost is the node that the bin will become, as far as that is decided.
@@ -231,15 +233,15 @@ func (ob *openBin) asHost(name string) cluster.Host {
 			labels = labels.With(e.Key, values[0])
 		}
 	}
-	return cluster.NewNodeHost(name, labels, ob.market.pool.Template.Taints, func(key string) (require.Values, bool) {
+	return cluster.NewNodeHost(name, labels, ob.pool.Spec.Template.Taints, func(key string) (require.Values, bool) {
 		_, decided := labels.Get(key)
 		may, _ := ob.Requirements.Get(key)
-		return may, !decided && ob.market.pool.Catalog.Index().Knows(key)
+		return may, !decided && ob.pool.Spec.Catalog.Index().Knows(key)
 	})
 }
 
 // finish writes down who is in the bin.
-func (ob *openBin) finish() Bin {
+func (ob *openBin) finish() market.Bin {
 	b := ob.Bin
 	counts := make(map[*cluster.PodClass]int, len(ob.contents))
 	for _, ld := range ob.contents {
@@ -252,12 +254,4 @@ func (ob *openBin) finish() Bin {
 		b.Seats = append(b.Seats, cluster.Seat{Class: ld.podSet.Class.Key, Count: len(ld.pods)})
 	}
 	return b
-}
-
-// refreshWithoutLimits forgets limits: they never make anything cheaper.
-func (mk *market) refreshWithoutLimits() {
-	for _, pm := range mk.markets {
-		pm.buyable = pm.forSale
-	}
-	mk.forgetSets()
 }

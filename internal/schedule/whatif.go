@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -20,7 +21,7 @@ type RemovableNode struct {
 // A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
 type WhatIf struct {
 	counts    *topology.Counts
-	market    *market
+	market    *market.Market
 	buyer     *buyer
 	departing []*departingNode
 	targets   []*targetNode
@@ -33,7 +34,7 @@ type WhatIf struct {
 	assigned      []Assignment
 	withoutRoom   []movingBatch   // of the what-if: who has found no room yet
 	newBins       []*openBin      // what was bought for them
-	supplyBefore  *supplyState    // what was for sale before
+	supplyBefore  *market.Supply  // what was for sale before
 	binsNamed     int             // new nodes so far
 	scratchCounts topology.Counts // memory of the copies on which chosen offerings are tried
 	steps         int             // how often rules were looked at so far, about
@@ -91,7 +92,7 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	for i := range departures {
 		all = append(all, departures[i].Pods...)
 	}
-	w := &WhatIf{counts: topology.NewCounts(o.Base, all, !settings.IgnorePreferences), market: newMarket(o.Base,
+	w := &WhatIf{counts: topology.NewCounts(o.Base, all, !settings.IgnorePreferences), market: market.New(o.Base,
 		settings.RelaxMinValues), trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
 	w.buyer = &buyer{market: w.market, usePreferences: !settings.IgnorePreferences}
 	sorter := topology.NewPodSetBuilder(w.counts)
@@ -106,7 +107,7 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	houses := w.counts.AddHosts(hosts)
 	w.counts.AddHosts(o.LeavingHosts())
 	w.counts.MarkDaemonFollowers(sorter.PodSets)
-	w.market.noteDaemonFollowers(sorter.PodSets)
+	w.market.NoteDaemonFollowers(sorter.PodSets)
 	var settled Placement
 	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, out: &settled}).fitAll()
 	for i := range settled.Assigned {

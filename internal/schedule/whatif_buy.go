@@ -3,15 +3,13 @@ package schedule
 import (
 	"slices"
 
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
-// mostRankings bounds how many rankings of types are kept from one what-if to the next.
-const mostRankings = 64
-
 // Buy finds the cheapest new nodes for those who have found no room; ok is false if some can't be had any. A brief look
 // takes a fraction of the time and may miss the cheapest by a few percent.
-func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
+func (w *WhatIf) Buy(brief bool) (bins []market.Bin, ok bool) {
 	w.buyer.brief = brief
 	var podSets []*topology.PodSet
 	for _, b := range w.withoutRoom {
@@ -23,15 +21,11 @@ func (w *WhatIf) Buy(brief bool) (bins []Bin, ok bool) {
 			p.Pods, p.LastConflict = nil, nil
 		}
 	}()
-	for _, pm := range w.market.markets {
-		if len(pm.rankings) > mostRankings {
-			pm.rankings = nil
-		}
-	}
+	w.market.TrimRankings()
 	if w.supplyBefore == nil {
-		w.supplyBefore = w.market.saveSupply()
+		w.supplyBefore = w.market.SaveSupply()
 	} else {
-		w.supplyBefore.restore(w.market)
+		w.supplyBefore.Restore(w.market)
 	}
 	w.tryOn(podSets, maxRounds)
 	w.newBins = w.buyer.buy(podSets)

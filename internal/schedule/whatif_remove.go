@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
@@ -215,7 +214,7 @@ func (w *WhatIf) Undo() {
 		}
 	}
 	if w.supplyBefore != nil {
-		w.supplyBefore.restore(w.market)
+		w.supplyBefore.Restore(w.market)
 	}
 	w.clearLog()
 }
@@ -242,26 +241,4 @@ func (w *WhatIf) Commit() []Assignment {
 func (w *WhatIf) clearLog() {
 	w.undoLog, w.assigned, w.withoutRoom, w.newBins, w.supplyBefore = w.undoLog[:0], w.assigned[:0],
 		w.withoutRoom[:0], nil, nil
-}
-
-// supplyState is what limits and reservations leave.
-type supplyState struct {
-	limits       []limitsLeft
-	reservations map[string]int
-}
-
-func (mk *market) saveSupply() *supplyState {
-	out := &supplyState{reservations: maps.Clone(mk.reservations)}
-	for _, pm := range mk.markets {
-		out.limits = append(out.limits, pm.limits)
-	}
-	return out
-}
-
-func (s *supplyState) restore(mk *market) {
-	for i, pm := range mk.markets {
-		pm.limits = s.limits[i]
-	}
-	mk.reservations = s.reservations
-	mk.refresh()
 }

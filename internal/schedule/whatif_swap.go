@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -13,7 +14,7 @@ import (
 // pods of one node.
 //
 // price is what the cheapest node would cost that has room for them, +Inf if there is none.
-func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwapReason) {
+func (w *WhatIf) BuyOne(below float64) (bins []market.Bin, price float64, reason NoSwapReason) {
 	var pins require.Set
 	if zone, there := w.undoLog[0].target.Labels.Get(cluster.ZoneLabel); there && w.hasDomainRules() {
 		pins = pins.With(cluster.ZoneLabel, require.Only(zone))
@@ -28,7 +29,7 @@ func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwap
 	if chosen == nil {
 		return nil, price, reason
 	}
-	w.supplyBefore = w.market.saveSupply()
+	w.supplyBefore = w.market.SaveSupply()
 	bin := w.buyer.takeOne(chosen, contents)
 	if len(w.counts.Rules) > 0 {
 		w.tryOn(podSets, 1)
@@ -37,7 +38,7 @@ func (w *WhatIf) BuyOne(below float64) (bins []Bin, price float64, reason NoSwap
 		}
 	}
 	w.newBins = append(w.newBins[:0], bin)
-	return []Bin{bin.finish()}, price, ""
+	return []market.Bin{bin.finish()}, price, ""
 }
 
 // hasDomainRules reports whether rules tell domains apart, other than nodes, for somebody who has found no room.

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -29,7 +30,7 @@ func TestWhoeverWaitsIsLookedAfterOnce(t *testing.T) {
 	placed := &schedule.Placement{
 		Assigned: []schedule.Assignment{{Pod: drained, Host: "n1"}, {Pod: wait("seated"), Host: "n1"},
 			{Pod: &cluster.Pod{UID: "gone", Class: class}, Host: "n1"}},
-		Bins:     []schedule.Bin{{Pods: []*cluster.Pod{wait("bought for")}}},
+		Bins:     []market.Bin{{Pods: []*cluster.Pod{wait("bought for")}}},
 		Unplaced: []schedule.Unplaced{{Pod: wait("hopeless")}},
 	}
 	o := decidedPending(s.Seal(), placed)

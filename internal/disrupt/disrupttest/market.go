@@ -8,8 +8,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // Shop is a catalog of types small ($1), medium ($2) and large ($4), in zones a and b, on-demand; spot costs 30% of it
@@ -50,8 +50,8 @@ func Names(pods []*cluster.Pod) (out []string) {
 }
 
 // BinOf is a new node of the pool that may be any of the types under any of the capacity types, in zones a and b.
-func BinOf(p *cluster.Pool, terms []string, types ...string) schedule.Bin {
-	b := schedule.Bin{Pool: p, Types: types, Price: math.Inf(1), Requirements: p.Template.Requirements.
+func BinOf(p *cluster.Pool, terms []string, types ...string) market.Bin {
+	b := market.Bin{Pool: p, Types: types, Price: math.Inf(1), Requirements: p.Template.Requirements.
 		Replace(cluster.InstanceTypeLabel, require.Only(types...)).Replace(cluster.CapacityTypeLabel,
 		require.Only(terms...)).
 		Replace(cluster.ZoneLabel, require.Only("a", "b"))}

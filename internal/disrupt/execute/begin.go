@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // beginner begins moves that a search has found.
@@ -147,7 +147,7 @@ func (bg *beginner) skipBlocked(m *disrupt.Move, blocked *disrupt.BlockedNode) {
 const minKeptSaving = 0.5
 
 // blockedBy says why moves that share new nodes may not begin: if they don't pay, or not about as much as was found.
-func (bg *beginner) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.BlockedNode {
+func (bg *beginner) blockedBy(v *linkedDecision, made []market.Bin) *disrupt.BlockedNode {
 	var candidates []disrupt.Candidate
 	most, promised := 0, 0.0
 	for i, am := range v.moves {
@@ -160,7 +160,7 @@ func (bg *beginner) blockedBy(v *linkedDecision, made []schedule.Bin) *disrupt.B
 			}
 		}
 	}
-	bins := make([]schedule.Bin, len(v.bins))
+	bins := make([]market.Bin, len(v.bins))
 	for i, n := range v.bins {
 		bins[i] = made[n]
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -109,7 +110,7 @@ func TestWhatBegins(t *testing.T) {
 			b := disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small")
 			b.Pods = []*cluster.Pod{f.Pod("p1")}
 			m := &f.O.Proposal.Moves[0]
-			m.Bins, m.Assigned, m.Before, m.After = []schedule.Bin{b}, nil, 9, 1
+			m.Bins, m.Assigned, m.Before, m.After = []market.Bin{b}, nil, 9, 1
 		}, "fence/n1; begin n1 $8"},
 		{"what an earlier try has left is on its way out", func(f *disrupttest.Fleet) {
 			c := f.Node("left", "large")
@@ -265,44 +266,44 @@ func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
 	atOnce, later := "fence/n1; begin n1 $3; want $1", "fence/n1; begin n1 $3"
 	cases := []struct {
 		name   string
-		change func(f *disrupttest.Fleet, b *schedule.Bin)
+		change func(f *disrupttest.Fleet, b *market.Bin)
 		want   string
 	}{
-		{"nothing has changed", func(f *disrupttest.Fleet, b *schedule.Bin) {}, atOnce},
-		{"the pool is gone", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"nothing has changed", func(f *disrupttest.Fleet, b *market.Bin) {}, atOnce},
+		{"the pool is gone", func(f *disrupttest.Fleet, b *market.Bin) {
 			b.Pool = &cluster.Pool{Name: "gone", Catalog: f.Pool.Catalog}
 		}, later},
-		{"the pool is another of the same name", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"the pool is another of the same name", func(f *disrupttest.Fleet, b *market.Bin) {
 			other := *f.Pool
 			other.UID, b.Pool = "other", &other
 		}, later},
-		{"the pool has changed", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"the pool has changed", func(f *disrupttest.Fleet, b *market.Bin) {
 			old := *f.Pool
 			old.Generation, b.Pool = 7, &old
 		}, later},
-		{"the pool can't be used", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"the pool can't be used", func(f *disrupttest.Fleet, b *market.Bin) {
 			f.Pool.NodeClass.Ready = false
 		}, later},
-		{"the pool is on trial", func(f *disrupttest.Fleet, b *schedule.Bin) { f.Pool.Probing = true }, later},
-		{"the pool has limits", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"the pool is on trial", func(f *disrupttest.Fleet, b *market.Bin) { f.Pool.Probing = true }, later},
+		{"the pool has limits", func(f *disrupttest.Fleet, b *market.Bin) {
 			f.Pool.Limits = cluster.Limits{HasNodes: true, Nodes: 9}
 		}, later},
-		{"the pod has rules", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"the pod has rules", func(f *disrupttest.Fleet, b *market.Bin) {
 			b.Pods[0].Class.Ports = make([]cluster.Port, 1)
 		}, later},
-		{"an earlier try has left a node", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"an earlier try has left a node", func(f *disrupttest.Fleet, b *market.Bin) {
 			f.Node("left", "small").Replaces = f.O.Proposal.Moves[0].ID
 		}, later},
-		{"an earlier try has left a node that is on its way out", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"an earlier try has left a node that is on its way out", func(f *disrupttest.Fleet, b *market.Bin) {
 			c := f.Node("left", "small")
 			c.Replaces, c.Deleting = f.O.Proposal.Moves[0].ID, f.Now
 		}, atOnce},
-		{"it does not save enough any more", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"it does not save enough any more", func(f *disrupttest.Fleet, b *market.Bin) {
 			f.Set.MinSaving = 0.9
 			f.Run("new2", "n2", 4)
 			f.Run("new3", "n3", 4)
 		}, "pass n1: SavesTooLittle"},
-		{"another move is found whose place is taken", func(f *disrupttest.Fleet, b *schedule.Bin) {
+		{"another move is found whose place is taken", func(f *disrupttest.Fleet, b *market.Bin) {
 			f.Node("n4", "small")
 			f.Run("p4", "n4", 2)
 			f.Found("n4", "n2")
@@ -315,7 +316,7 @@ func TestWhetherAFoundNodeIsAskedForAtOnce(t *testing.T) {
 		m := f.Found("n1", "n2")
 		b := disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small")
 		b.Pods = []*cluster.Pod{f.Pod("p1")}
-		m.Bins, m.Assigned, m.After = []schedule.Bin{b}, nil, 1
+		m.Bins, m.Assigned, m.After = []market.Bin{b}, nil, 1
 		c.change(f, &m.Bins[0])
 		if got := carry(f); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // Who rides along in a move is told by the places that its pods were given, not by those that the placement had for
@@ -16,7 +16,7 @@ import (
 func TestWhoRidesAlongInAMoveOfTwins(t *testing.T) {
 	f := disrupttest.FleetOf("huge:2 small:2")
 	m := &destination.Move{ID: f.Fenced(command.Underutilized, "n1", "n2"), Reason: command.Underutilized}
-	bins := []schedule.Bin{disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small"), disrupttest.BinOf(f.Pool,
+	bins := []market.Bin{disrupttest.BinOf(f.Pool, []string{disrupt.OnDemand}, "small"), disrupttest.BinOf(f.Pool,
 		[]string{disrupt.OnDemand}, "small")}
 	for i := range 2 {
 		m.Nodes = append(m.Nodes, disrupt.Candidate{Claim: f.S.Claims[i], Node: f.S.Nodes[i], Pool: f.Pool,

@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -151,7 +152,7 @@ func TestAnInterruptedNodeWaitsForNominationsToBeTakenBack(t *testing.T) {
 			p.Assigned = []schedule.Assignment{{Pod: pod, Host: "coming"}}
 		}, ""},
 		"it goes to a new node": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
-			p.Bins = []schedule.Bin{{Pods: []*cluster.Pod{pod}}}
+			p.Bins = []market.Bin{{Pods: []*cluster.Pod{pod}}}
 		}, ""},
 		"it has no place": {"n2", func(p *schedule.Placement, pod *cluster.Pod) {
 			p.Unplaced = []schedule.Unplaced{{Pod: pod}}

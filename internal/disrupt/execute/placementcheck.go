@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // placementCheck checks whether the places that a search has found for the pods of its moves are still free.
@@ -48,7 +48,7 @@ func (bg *beginner) newPlacementCheck() *placementCheck {
 // stillHolds reports whether all pods of the nodes have the places that the move gives them, and takes these if so;
 // bins are the new nodes among them. Where pods have more to say than how much room they need, only a placement can
 // tell.
-func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candidate) (bins []schedule.Bin, ok bool) {
+func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candidate) (bins []market.Bin, ok bool) {
 	at, inBin := make(map[string]string, len(m.Assigned)), make(map[string]bool)
 	for i := range m.Assigned {
 		at[m.Assigned[i].Pod.UID] = m.Assigned[i].Host
@@ -97,7 +97,7 @@ func (p *placementCheck) stillHolds(m *disrupt.Move, candidates []disrupt.Candid
 
 // currentPool is the pool of a new node as it is now; nil if it is not the one that it was, does not let the node be
 // made, or bounds what others might have used up.
-func (p *placementCheck) currentPool(b *schedule.Bin) *cluster.Pool {
+func (p *placementCheck) currentPool(b *market.Bin) *cluster.Pool {
 	pool := p.bg.s.Pool(b.Pool.Name)
 	if pool == nil || pool.UID != b.Pool.UID || pool.Generation != b.Pool.Generation || !pool.IsUsable() ||
 		pool.Probing || pool.Limits.Any() {
@@ -154,7 +154,7 @@ func (p *placementCheck) spare(pod *cluster.Pod) bool {
 
 // addTaken notes what a move has taken.
 func (p *placementCheck) addTaken(taken map[string]resource.Vector, seated map[string][]*cluster.Pod,
-	bins []schedule.Bin) {
+	bins []market.Bin) {
 	for name, need := range taken {
 		p.hosts[name].Free = p.hosts[name].Free.Sub(need)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/drift"
 	"github.com/tenon-sh/tenon/internal/disrupt/static"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -57,7 +58,7 @@ func (rm *requiredMoves) proceedRequired() {
 
 // requestBins asks for the new nodes that the move's pods need. Where another move has asked for one, it says that this
 // one needs it, too. made are the requests so far, by the number of the node.
-func (rm *requiredMoves) requestBins(m *destination.Move, bins []schedule.Bin, made map[int]int) {
+func (rm *requiredMoves) requestBins(m *destination.Move, bins []market.Bin, made map[int]int) {
 	for i := range m.Destinations {
 		dest := &m.Destinations[i]
 		if dest.Distance != destination.AtNewNode {

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // linkedMoves are moves that share new nodes: what they save can only be told together.
@@ -91,7 +91,7 @@ func (sm *savingMoves) requestReplacements(l *linkedMoves) {
 	if !sm.mayWaitAll(l) {
 		return
 	}
-	bins := make([]schedule.Bin, len(l.bins))
+	bins := make([]market.Bin, len(l.bins))
 	for i, n := range l.bins {
 		bins[i] = sm.savingPlacement.Bins[n]
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // excludedNode is a node that stays although its move goes on.
@@ -201,7 +201,7 @@ func (sm *savingMoves) shrinkLinked(l *linkedMoves, blocked []moveNode, reason d
 }
 
 // freeRidersOf finds the nodes of linked moves that only ride along, and why they stay.
-func (sm *savingMoves) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bins []schedule.Bin) (out []moveNode,
+func (sm *savingMoves) freeRidersOf(l *linkedMoves, part []disrupt.Candidate, bins []market.Bin) (out []moveNode,
 	reason disrupt.BlockReason) {
 	seated := slices.Clone(bins)
 	for i, n := range l.bins {

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/destination"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/render"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -224,7 +225,7 @@ func TestWhereThePodsGo(t *testing.T) {
 
 // What a dry run tells.
 func TestWhatADryRunTells(t *testing.T) {
-	small := schedule.Bin{Price: 1}
+	small := market.Bin{Price: 1}
 	for _, c := range []struct {
 		move  disrupt.Move
 		nodes int
@@ -233,13 +234,13 @@ func TestWhatADryRunTells(t *testing.T) {
 		{disrupt.Move{Reason: command.Underutilized, Before: 4, Evicted: 2}, 1,
 			"Dry run: would disrupt the node (Underutilized: its pods fit on nodes that are there); 2 pods would " +
 				"move and $2920.00 a month be saved"},
-		{disrupt.Move{Reason: command.Underutilized, Before: 4, After: 1, Bins: []schedule.Bin{small}}, 2,
+		{disrupt.Move{Reason: command.Underutilized, Before: 4, After: 1, Bins: []market.Bin{small}}, 2,
 			"Dry run: would disrupt the node (Underutilized: one cheaper node would take its pods, together with 1 " +
 				"other nodes); 0 pods would move and $2190.00 a month be saved"},
-		{disrupt.Move{Reason: command.Underutilized, Before: 4, After: 2, Bins: []schedule.Bin{small, small}}, 3,
+		{disrupt.Move{Reason: command.Underutilized, Before: 4, After: 2, Bins: []market.Bin{small, small}}, 3,
 			"Dry run: would disrupt the node (Underutilized: 2 cheaper nodes would take its pods, together with 2 " +
 				"other nodes); 0 pods would move and $1460.00 a month be saved"},
-		{disrupt.Move{Reason: command.Drifted, Bins: []schedule.Bin{small}}, 1,
+		{disrupt.Move{Reason: command.Drifted, Bins: []market.Bin{small}}, 1,
 			"Dry run: would disrupt the node (Drifted: it is no longer what its NodePool and NodeClass ask for); 0 " +
 				"pods would move"},
 		{disrupt.Move{Reason: command.Expired}, 1,

@@ -5,8 +5,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // independentPart is a part of a move that has nothing to do with the rest: candidates and new nodes by number, such
@@ -14,7 +14,7 @@ import (
 type independentPart struct{ nodes, bins []int }
 
 // independentParts takes a move apart. of says of which candidate a pod is, below zero for a stranger.
-func independentParts(count int, bins []schedule.Bin, of func(*cluster.Pod) int) []independentPart {
+func independentParts(count int, bins []market.Bin, of func(*cluster.Pod) int) []independentPart {
 	joined := disrupt.NewComponents(count)
 	first := make([]int, len(bins))
 	for b := range bins {
@@ -60,7 +60,7 @@ type PartDemand struct {
 
 // FreeRiders finds the candidates that only ride along in a move: what takes their place saves nothing, and others make
 // up for it. They would be disturbed for nothing. stay is why the last of them stays.
-func FreeRiders(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin, of func(*cluster.Pod) int,
+func FreeRiders(set disrupt.Settings, candidates []disrupt.Candidate, bins []market.Bin, of func(*cluster.Pod) int,
 	ask PartDemand) (out []int, blocked *disrupt.BlockedNode) {
 	for _, part := range independentParts(len(candidates), bins, of) {
 		if len(part.bins) == 0 { // nothing takes its place
@@ -85,8 +85,8 @@ func FreeRiders(set disrupt.Settings, candidates []disrupt.Candidate, bins []sch
 	return out, blocked
 }
 
-func (part *independentPart) of(candidates []disrupt.Candidate, bins []schedule.Bin) (nodes []disrupt.Candidate,
-	made []schedule.Bin) {
+func (part *independentPart) of(candidates []disrupt.Candidate, bins []market.Bin) (nodes []disrupt.Candidate,
+	made []market.Bin) {
 	for _, i := range part.nodes {
 		nodes = append(nodes, candidates[i])
 	}
@@ -98,7 +98,7 @@ func (part *independentPart) of(candidates []disrupt.Candidate, bins []schedule.
 
 // priceShare is what the new nodes cost for some of their pods: each pays for its share of what is asked for there, on
 // average over the resources.
-func priceShare(bins []schedule.Bin, mine func(*cluster.Pod) bool) float64 {
+func priceShare(bins []market.Bin, mine func(*cluster.Pod) bool) float64 {
 	sum := 0.0
 	for b := range bins {
 		var all, part resource.Vector

@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // Who rides along: in the shop small, medium and large cost $1, $2 and $4. Each case says which nodes go, at which
@@ -56,7 +56,7 @@ func TestWhoRidesAlong(t *testing.T) {
 			for i, price := range c.goes {
 				nodes = append(nodes, disrupttest.Goer(p, fmt.Sprint(i), disrupt.OnDemand, price, 1))
 			}
-			var bins []schedule.Bin
+			var bins []market.Bin
 			for _, m := range c.come {
 				b := disrupttest.BinOf(p, []string{disrupt.OnDemand}, m.kind)
 				for _, l := range m.load {
@@ -100,17 +100,17 @@ func TestShareOfANewNode(t *testing.T) {
 		{"the only pod, which asks for nothing", loads{ask(0, 0)}, nil, 4, 4},
 	}
 	for _, c := range cases {
-		b := schedule.Bin{Price: c.price}
+		b := market.Bin{Price: c.price}
 		for _, list := range []loads{c.mine, c.theirs} {
 			for _, v := range list {
 				b.Pods = append(b.Pods, &cluster.Pod{Class: &cluster.PodClass{Requests: v}})
 			}
 		}
 		mine := func(p *cluster.Pod) bool { return slices.Contains(b.Pods[:len(c.mine)], p) }
-		if got := priceShare([]schedule.Bin{b}, mine); got != c.expect {
+		if got := priceShare([]market.Bin{b}, mine); got != c.expect {
 			t.Errorf("%s: $%g, want $%g", c.name, got, c.expect)
 		}
-		if got := priceShare([]schedule.Bin{b, b}, mine); got != 2*c.expect {
+		if got := priceShare([]market.Bin{b, b}, mine); got != 2*c.expect {
 			t.Errorf("%s, twice: $%g, want $%g", c.name, got, 2*c.expect)
 		}
 	}

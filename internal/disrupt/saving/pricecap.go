@@ -7,13 +7,13 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // priceCap holds the types that a new node may be, by what they cost at worst.
 type priceCap struct {
-	sourceBin      *schedule.Bin
+	sourceBin      *market.Bin
 	terms          spotTerms
 	spotOnly       bool // to spot
 	relaxMinValues bool // minValues may give way
@@ -34,7 +34,7 @@ type typePrice struct {
 
 // newPriceCap lists what a bin may become. A bin that may be spot or on-demand becomes spot: that is what makes it
 // cheap, and if there is none it is better not to make it than to pay more.
-func newPriceCap(b *schedule.Bin, rule spotTerms, relax bool) *priceCap {
+func newPriceCap(b *market.Bin, rule spotTerms, relax bool) *priceCap {
 	if !allowsSpot(*b) {
 		rule = spotTerms{}
 	}
@@ -194,7 +194,7 @@ func (pc *priceCap) tooFewReason() disrupt.BlockReason {
 }
 
 // binWith is the new node with the k cheapest types left, and the most that it may cost.
-func (pc *priceCap) binWith(k int) (schedule.Bin, float64) {
+func (pc *priceCap) binWith(k int) (market.Bin, float64) {
 	b := *pc.sourceBin
 	kept := make(map[string]bool, k)
 	for i := range pc.types[:k] {
@@ -216,7 +216,7 @@ func (pc *priceCap) binWith(k int) (schedule.Bin, float64) {
 }
 
 // lowerMinValues asks for no more different values than there are left.
-func (pc *priceCap) lowerMinValues(b *schedule.Bin, k int) {
+func (pc *priceCap) lowerMinValues(b *market.Bin, k int) {
 	index, rows := b.Pool.Catalog.Index(), require.NewBits(len(b.Pool.Catalog.Offerings))
 	for i := range pc.types[:k] {
 		pc.addOfferings(&pc.types[i], rows)

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -55,22 +56,22 @@ func TestWhichTypesAreLeft(t *testing.T) {
 			disrupttest.Offering(1, "y", "a", disrupt.Spot, 0.2),
 			disrupttest.Offering(1, "y", "b", disrupt.Spot, 0.5)})
 	}
-	twice := func(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
-		return func(p *cluster.Pool) []schedule.Bin {
-			return []schedule.Bin{disrupttest.BinOf(p, terms, types...), disrupttest.BinOf(p, terms, types...)}
+	twice := func(terms []string, types ...string) func(p *cluster.Pool) []market.Bin {
+		return func(p *cluster.Pool) []market.Bin {
+			return []market.Bin{disrupttest.BinOf(p, terms, types...), disrupttest.BinOf(p, terms, types...)}
 		}
 	}
-	ofTeam := func(p *cluster.Pool) []schedule.Bin {
+	ofTeam := func(p *cluster.Pool) []market.Bin {
 		b := disrupttest.BinOf(p, od, "small", "medium")
 		b.Requirements = b.Requirements.With("team", require.Only("red"))
-		return []schedule.Bin{b}
+		return []market.Bin{b}
 	}
 	for _, c := range []struct {
 		name   string
 		set    disrupt.Settings
 		change func(p *cluster.Pool)
 		goes   func(p *cluster.Pool) []disrupt.Candidate
-		come   func(p *cluster.Pool) []schedule.Bin
+		come   func(p *cluster.Pool) []market.Bin
 		want   string
 	}{
 		{"what is reserved is taken first", disrupt.Settings{}, reserve("medium", 0.1),
@@ -131,7 +132,7 @@ func TestWhichTypesAreLeft(t *testing.T) {
 
 // A node that stays is told what would be saved, what of it for sure, and whether some price is an estimate.
 func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
-	guessed := func(b schedule.Bin) schedule.Bin { b.Estimated = true; return b }
+	guessed := func(b market.Bin) market.Bin { b.Estimated = true; return b }
 	p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
 	empty := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop().Without(func(*cluster.Offering) bool {
 		return true
@@ -141,19 +142,19 @@ func TestWhatIsToldOfMovesThatDoNotPay(t *testing.T) {
 	one := func(price float64) []disrupt.Candidate {
 		return []disrupt.Candidate{disrupttest.Goer(p, "a", disrupt.OnDemand, price, 1)}
 	}
-	unsold := schedule.Bin{Pool: empty, Types: []string{"small"}, Requirements: small.Requirements, Price: 1}
+	unsold := market.Bin{Pool: empty, Types: []string{"small"}, Requirements: small.Requirements, Price: 1}
 	for _, c := range []struct {
 		name string
 		goes []disrupt.Candidate
-		come []schedule.Bin
+		come []market.Bin
 		want string
 	}{
-		{"as much as it costs", one(1), []schedule.Bin{small}, "c-a n-a 0.00 0.00 false"},
-		{"spot, at worst more", one(0.35), []schedule.Bin{cheap}, "c-a n-a 0.05 -0.05 false"},
+		{"as much as it costs", one(1), []market.Bin{small}, "c-a n-a 0.00 0.00 false"},
+		{"spot, at worst more", one(0.35), []market.Bin{cheap}, "c-a n-a 0.05 -0.05 false"},
 		{"two nodes for two, one estimated", append(one(1), disrupttest.Goer(p, "b", disrupt.OnDemand, 1, 1)),
-			[]schedule.Bin{guessed(small), small}, "c-a n-a 0.00 0.00 true"},
-		{"nothing is sold", one(4), []schedule.Bin{unsold}, "c-a n-a 3.00 0.00 false"},
-		{"nothing goes", nil, []schedule.Bin{small}, "  -1.00 -1.00 false"},
+			[]market.Bin{guessed(small), small}, "c-a n-a 0.00 0.00 true"},
+		{"nothing is sold", one(4), []market.Bin{unsold}, "c-a n-a 3.00 0.00 false"},
+		{"nothing goes", nil, []market.Bin{small}, "  -1.00 -1.00 false"},
 	} {
 		_, blocked := appraised(disrupt.Settings{}, c.goes, c.come)
 		if blocked == nil {
@@ -199,18 +200,18 @@ func TestMinValuesGiveWay(t *testing.T) {
 		p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
 		p.Template.Requirements = require.Set{}.WithMin(cluster.InstanceTypeLabel, c.asks).With("team",
 			require.Only("red")).WithMin("rack", 2)
-		bins := []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand}, "small", "medium", "large")}
+		bins := []market.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand}, "small", "medium", "large")}
 		set := disrupt.Settings{Schedule: schedule.Settings{RelaxMinValues: true}}
 		trimmed, blocked := worthwhile(set, []disrupt.Candidate{disrupttest.Goer(p, "large", disrupt.OnDemand, 4, 1)},
 			bins)
 		if blocked != nil {
 			t.Fatalf("%d types asked for: %+v", c.asks, *blocked)
 		}
-		asksOf := func(b *schedule.Bin, key string) int {
+		asksOf := func(b *market.Bin, key string) int {
 			i := slices.IndexFunc(b.Requirements, func(e require.Entry) bool { return e.Key == key })
 			return b.Requirements[i].MinValues
 		}
-		asks := func(b *schedule.Bin) int { return asksOf(b, cluster.InstanceTypeLabel) }
+		asks := func(b *market.Bin) int { return asksOf(b, cluster.InstanceTypeLabel) }
 		if got := asksOf(&trimmed[0], "rack"); got != 2 {
 			t.Errorf("of a label that is not about what is sold %d values are asked for, want 2", got)
 		}
@@ -279,7 +280,7 @@ func TestMoreTypesMayCountForLess(t *testing.T) {
 func TestZonesAreKeptOnlyWhereThatIsEnough(t *testing.T) {
 	p := &cluster.Pool{Name: "default", Catalog: disrupttest.Shop()}
 	// $0.30 in a, $0.40 in b
-	come := func() []schedule.Bin { return []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.Spot}, "small")} }
+	come := func() []market.Bin { return []market.Bin{disrupttest.BinOf(p, []string{disrupt.Spot}, "small")} }
 	goes := []disrupt.Candidate{disrupttest.Goer(p, "a", disrupt.OnDemand, 0.35, 1)}
 	if _, blocked := AppraiseCheapestZones(disrupt.Settings{MinSaving: 0.5}, goes, come()); blocked == nil ||
 		blocked.Reason != disrupt.NothingCheaper || blocked.CertainSaving > 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // Least is what a move must save per hour in any case, in dollars: below that there is no telling a saving from
@@ -17,7 +17,7 @@ const Least = 1e-6
 // Appraisal is what a move is worth.
 type Appraisal struct {
 	// Bins are the new nodes, with only those types left that are cheap enough, whichever of them the cloud hands out.
-	Bins []schedule.Bin
+	Bins []market.Bin
 	// Before is what the nodes that go cost per hour. After is what the new ones are expected to cost, and MaxAfter the
 	// most that they may cost.
 	Before, After, MaxAfter float64
@@ -33,7 +33,7 @@ func (a *Appraisal) Saving() float64 { return a.Before - a.After }
 //
 // However the new nodes come out, together they must be cheaper than what goes by the least saving. So each of them
 // gets a ceiling, and keeps the types that cost no more than that at worst.
-func appraise(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin,
+func appraise(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []market.Bin,
 	choice bool) (Appraisal,
 	*disrupt.BlockedNode) {
 	var a Appraisal
@@ -79,7 +79,7 @@ func Needed(set disrupt.Settings, candidates []disrupt.Candidate) float64 {
 
 // capPrices gives each bin its ceiling and leaves the types that are below. If that does not pay, Worst is what the
 // bins would count for at least, as far as it came to that.
-func (a *Appraisal) capPrices(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin,
+func (a *Appraisal) capPrices(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []market.Bin,
 	choice bool) disrupt.BlockReason {
 	ceiling := a.Before - a.NeededSaving
 	if ceiling < 0 {
@@ -115,7 +115,7 @@ func (a *Appraisal) capPrices(set disrupt.Settings, candidates, origins []disrup
 
 // replacesSeveral reports whether a single new node takes the place of several: it must then be cheaper than any of
 // these that is like it.
-func replacesSeveral(candidates []disrupt.Candidate, bins []schedule.Bin) bool {
+func replacesSeveral(candidates []disrupt.Candidate, bins []market.Bin) bool {
 	return len(bins) == 1 && len(candidates) > 1
 }
 
@@ -148,7 +148,7 @@ func (a *Appraisal) shareCap(caps []*priceCap, ceiling float64) disrupt.BlockRea
 }
 
 // sourcesOfBin are the candidates whose pods go to the new node; all of them if its pods come from none of them.
-func sourcesOfBin(candidates []disrupt.Candidate, bin *schedule.Bin) []disrupt.Candidate {
+func sourcesOfBin(candidates []disrupt.Candidate, bin *market.Bin) []disrupt.Candidate {
 	of := CandidateByNode(candidates)
 	var out []disrupt.Candidate
 	for i := range candidates {
@@ -163,7 +163,7 @@ func sourcesOfBin(candidates []disrupt.Candidate, bin *schedule.Bin) []disrupt.C
 }
 
 // BinsPrice is what new nodes cost together.
-func BinsPrice(bins []schedule.Bin) float64 {
+func BinsPrice(bins []market.Bin) float64 {
 	sum := 0.0
 	for i := range bins {
 		sum += bins[i].Price

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -23,8 +24,8 @@ func spotAndNot(p *cluster.Pool) []disrupt.Candidate {
 }
 
 // withPods has pods of the nodes go to the new nodes.
-func withPods(come func(p *cluster.Pool) []schedule.Bin, nodes ...string) func(p *cluster.Pool) []schedule.Bin {
-	return func(p *cluster.Pool) []schedule.Bin {
+func withPods(come func(p *cluster.Pool) []market.Bin, nodes ...string) func(p *cluster.Pool) []market.Bin {
+	return func(p *cluster.Pool) []market.Bin {
 		bins := come(p)
 		for i := range bins {
 			for _, n := range nodes {
@@ -36,7 +37,7 @@ func withPods(come func(p *cluster.Pool) []schedule.Bin, nodes ...string) func(p
 }
 
 // kept writes bins as people would: types @ capacity types.
-func kept(bins []schedule.Bin) string {
+func kept(bins []market.Bin) string {
 	var parts []string
 	for i := range bins {
 		types, _ := bins[i].Requirements.Get(cluster.InstanceTypeLabel)
@@ -63,7 +64,7 @@ func TestWhatPays(t *testing.T) {
 		set    disrupt.Settings
 		change func(p *cluster.Pool)
 		goes   func(p *cluster.Pool) []disrupt.Candidate
-		come   func(p *cluster.Pool) []schedule.Bin
+		come   func(p *cluster.Pool) []market.Bin
 		want   string
 	}{
 		{"a node nobody needs", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3), nil, ""},
@@ -170,23 +171,23 @@ func TestWhatPays(t *testing.T) {
 			}, comes(od, "small"), "SavesTooLittle saves 3.00 of 4.00"},
 		{"two for one: what is left below the price is shared", disrupt.Settings{}, nil,
 			leaves("large", disrupt.OnDemand, 4, 3),
-			func(p *cluster.Pool) []schedule.Bin {
-				return []schedule.Bin{disrupttest.BinOf(p, od, all...), disrupttest.BinOf(p, od, "small")}
+			func(p *cluster.Pool) []market.Bin {
+				return []market.Bin{disrupttest.BinOf(p, od, all...), disrupttest.BinOf(p, od, "small")}
 			}, "small@on-demand $1.00 + small@on-demand $1.00"},
 		{"two for one: too dear", disrupt.Settings{}, nil, leaves("large", disrupt.OnDemand, 4, 3),
-			func(p *cluster.Pool) []schedule.Bin {
-				return []schedule.Bin{disrupttest.BinOf(p, od, "medium", "large"), disrupttest.BinOf(p, od, "medium")}
+			func(p *cluster.Pool) []market.Bin {
+				return []market.Bin{disrupttest.BinOf(p, od, "medium", "large"), disrupttest.BinOf(p, od, "medium")}
 			}, "NothingCheaper saves 0.00 of 0.00"},
 		{"two for one spot node: only spot wants types", disrupt.Settings{SpotToSpot: true, SpotTypes: 2}, nil,
 			leaves("large", disrupt.Spot, 2, 3),
-			func(p *cluster.Pool) []schedule.Bin {
-				return []schedule.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
+			func(p *cluster.Pool) []market.Bin {
+				return []market.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
 			}, "small@on-demand $1.00 + small|medium@spot $0.30"},
 		{"two for one spot node: too few types for the one that may be spot", disrupt.Settings{SpotToSpot: true,
 			SpotTypes: 2},
 			nil, leaves("large", disrupt.Spot, 1.6, 3),
-			func(p *cluster.Pool) []schedule.Bin {
-				return []schedule.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
+			func(p *cluster.Pool) []market.Bin {
+				return []market.Bin{disrupttest.BinOf(p, od, "small"), disrupttest.BinOf(p, both, all...)}
 			}, "SpotNeedsTypes saves 0.30 of 0.00"},
 		{"nothing is for sale", disrupt.Settings{}, func(p *cluster.Pool) {
 			p.Catalog = p.Catalog.Without(func(*cluster.Offering) bool { return true })
@@ -216,7 +217,7 @@ func TestWhatPays(t *testing.T) {
 		if c.change != nil {
 			c.change(p)
 		}
-		var bins []schedule.Bin
+		var bins []market.Bin
 		if c.come != nil {
 			bins = c.come(p)
 		}
@@ -237,12 +238,12 @@ func leaves(kind, terms string, price float64, evicted int) func(p *cluster.Pool
 	}
 }
 
-func comes(terms []string, types ...string) func(p *cluster.Pool) []schedule.Bin {
-	return func(p *cluster.Pool) []schedule.Bin { return []schedule.Bin{disrupttest.BinOf(p, terms, types...)} }
+func comes(terms []string, types ...string) func(p *cluster.Pool) []market.Bin {
+	return func(p *cluster.Pool) []market.Bin { return []market.Bin{disrupttest.BinOf(p, terms, types...)} }
 }
 
 // drawDeal draws a catalog, nodes that go and nodes that come.
-func drawDeal(t *rapid.T) (disrupt.Settings, []disrupt.Candidate, []schedule.Bin) {
+func drawDeal(t *rapid.T) (disrupt.Settings, []disrupt.Candidate, []market.Bin) {
 	var types []cluster.Type
 	var offers []cluster.Offering
 	for i := range rapid.IntRange(1, 20).Draw(t, "types") {
@@ -268,7 +269,7 @@ func drawDeal(t *rapid.T) (disrupt.Settings, []disrupt.Candidate, []schedule.Bin
 			rapid.SampledFrom([]string{disrupt.OnDemand, disrupt.Spot}).Draw(t, "terms"),
 			float64(rapid.IntRange(1, 60).Draw(t, "paid"))/10, rapid.IntRange(0, 9).Draw(t, "pods")))
 	}
-	var bins []schedule.Bin
+	var bins []market.Bin
 	for range rapid.IntRange(0, 3).Draw(t, "come") {
 		var list []string
 		for _, kind := range types {
@@ -285,7 +286,7 @@ func drawDeal(t *rapid.T) (disrupt.Settings, []disrupt.Candidate, []schedule.Bin
 
 // dearest is the most that a bin may come to cost, in so many words: any offering that it allows of any type, but a
 // type that has spot is launched as spot.
-func dearest(t *rapid.T, b *schedule.Bin) float64 {
+func dearest(t *rapid.T, b *market.Bin) float64 {
 	most := -1.0
 	for _, name := range b.Types {
 		prices := map[string]float64{}
@@ -377,14 +378,14 @@ func TestNoTypeIsLostInVain(t *testing.T) {
 }
 
 // worthwhile leaves those types in the new nodes with which taking the candidates away pays.
-func worthwhile(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) ([]schedule.Bin,
+func worthwhile(set disrupt.Settings, candidates []disrupt.Candidate, bins []market.Bin) ([]market.Bin,
 	*disrupt.BlockedNode) {
 	a, blocked := appraised(set, candidates, bins)
 	return a.Bins, blocked
 }
 
 // appraised is appraise where pods come from the candidates only.
-func appraised(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal,
+func appraised(set disrupt.Settings, candidates []disrupt.Candidate, bins []market.Bin) (Appraisal,
 	*disrupt.BlockedNode) {
 	return appraise(set, candidates, candidates, bins, true)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 func BenchmarkAppraise(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkAppraise(b *testing.B) {
 	}
 	p := &cluster.Pool{Name: "p", Catalog: cluster.NewCatalog(types, offers)}
 	candidates := []disrupt.Candidate{disrupttest.Goer(p, "t100", disrupt.OnDemand, 5, 20)}
-	bins := []schedule.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand, disrupt.Spot}, names...)}
+	bins := []market.Bin{disrupttest.BinOf(p, []string{disrupt.OnDemand, disrupt.Spot}, names...)}
 	b.ResetTimer()
 	for range b.N {
 		if _, blocked := appraised(disrupt.Settings{MinSaving: 0.05}, candidates, bins); blocked != nil {

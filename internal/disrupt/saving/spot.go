@@ -6,7 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // karpenterSpotTypes is how many cheaper types the contract asks for before one spot node is replaced by another.
@@ -29,7 +29,7 @@ type spotTerms struct {
 // spotTermsFor finds which terms hold for a new node of a move; why is set if it may not be. They hold as soon as one
 // pod comes there from a spot node: that others come from on-demand nodes makes it no less a spot node in place of a
 // spot node. origins are the nodes that pods of the move may come from.
-func spotTermsFor(set disrupt.Settings, candidates, origins []disrupt.Candidate, bin *schedule.Bin) (rule spotTerms,
+func spotTermsFor(set disrupt.Settings, candidates, origins []disrupt.Candidate, bin *market.Bin) (rule spotTerms,
 	reason disrupt.BlockReason) {
 	if !allowsSpot(*bin) || !anyFromSpot(origins, bin) {
 		return spotTerms{}, ""
@@ -49,7 +49,7 @@ func spotTermsFor(set disrupt.Settings, candidates, origins []disrupt.Candidate,
 
 // anyFromSpot reports whether some pod of the new node comes from a spot node; of one whose pods come from none of the
 // nodes that is asked of all of them.
-func anyFromSpot(origins []disrupt.Candidate, bin *schedule.Bin) bool {
+func anyFromSpot(origins []disrupt.Candidate, bin *market.Bin) bool {
 	known := false
 	of := CandidateByNode(origins)
 	for _, p := range bin.Pods {
@@ -65,7 +65,7 @@ func anyFromSpot(origins []disrupt.Candidate, bin *schedule.Bin) bool {
 	})
 }
 
-func allowsSpot(b schedule.Bin) bool {
+func allowsSpot(b market.Bin) bool {
 	terms, _ := b.Requirements.Get(cluster.CapacityTypeLabel)
 	return terms.Matches(disrupt.Spot, true)
 }

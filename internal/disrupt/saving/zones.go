@@ -6,8 +6,8 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // AppraiseCheapestZones is appraise for moves that were found and for nodes that need not be free to come up in any
@@ -18,7 +18,7 @@ import (
 // share one new node that is like one of those that go. A search would keep that one instead, and look for something
 // better. Here nobody looks, so that all that counts is whether it pays: what was refused would be found again and
 // again.
-func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate, bins []schedule.Bin) (Appraisal,
+func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate, bins []market.Bin) (Appraisal,
 	*disrupt.BlockedNode) {
 	a, blocked := AppraiseFrom(set, candidates, candidates, bins, true)
 	if blocked != nil && replacesSeveral(candidates, bins) {
@@ -29,7 +29,7 @@ func AppraiseCheapestZones(set disrupt.Settings, candidates []disrupt.Candidate,
 
 // AppraiseFrom is AppraiseCheapestZones where pods may come from more nodes than the candidates: origins are all of
 // them. With choice, what takes the place of several nodes may be none that could be kept instead.
-func AppraiseFrom(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []schedule.Bin,
+func AppraiseFrom(set disrupt.Settings, candidates, origins []disrupt.Candidate, bins []market.Bin,
 	choice bool) (Appraisal,
 	*disrupt.BlockedNode) {
 	a, blocked := appraise(set, candidates, origins, bins, choice)
@@ -40,7 +40,7 @@ func AppraiseFrom(set disrupt.Settings, candidates, origins []disrupt.Candidate,
 }
 
 // InCheapestZones keeps each new node to the zone in which its cheapest offering is.
-func InCheapestZones(bins []schedule.Bin) []schedule.Bin {
+func InCheapestZones(bins []market.Bin) []market.Bin {
 	out := slices.Clone(bins)
 	for i := range out {
 		if o := cheapestOffering(&out[i]); o != nil && o.Zone != "" {
@@ -51,7 +51,7 @@ func InCheapestZones(bins []schedule.Bin) []schedule.Bin {
 }
 
 // cheapestOffering is the offering that a new node would best become.
-func cheapestOffering(b *schedule.Bin) *cluster.Offering {
+func cheapestOffering(b *market.Bin) *cluster.Offering {
 	catalog := b.Pool.Catalog
 	rows := catalog.Available()
 	for _, e := range b.Requirements {
@@ -75,7 +75,7 @@ func cheapestOffering(b *schedule.Bin) *cluster.Offering {
 // several need not go where they were put here: kube-scheduler spreads them as they come. What saves less than nodes
 // for those that are left over is undone again and again. A single new node has room for all of them, in whatever order
 // they come.
-func LeftOverPrice(chosen []disrupt.Candidate, bins []schedule.Bin) float64 {
+func LeftOverPrice(chosen []disrupt.Candidate, bins []market.Bin) float64 {
 	if len(bins) <= 1 || len(chosen) == 1 {
 		return 0
 	}

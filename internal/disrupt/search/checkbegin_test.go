@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // When it is sure that something of what was found begins, or when there is too much to ask. Each case is a cluster of
@@ -36,7 +36,7 @@ func TestWhatNeedsNoRehearsal(t *testing.T) {
 		moves := []disrupt.Move{{Claims: []string{"n1"}, Evicted: 1}, {Claims: []string{"n1"}, Evicted: c.evicted - 1}}
 		if c.pool != nil {
 			for i := range moves {
-				moves[i].Bins = []schedule.Bin{{Pool: c.pool}}
+				moves[i].Bins = []market.Bin{{Pool: c.pool}}
 			}
 		}
 		if got := surelyBegins(s, moves); got != c.want {

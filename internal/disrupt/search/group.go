@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/market"
 )
 
 // mostNodes is how many nodes go together at most: their replacements must all be there before the first of them goes.
@@ -218,7 +218,7 @@ func (g *groupSearch) buyTogether(places []int, chosen []disrupt.Candidate, befo
 }
 
 // freeRidersIn finds those of the places who only ride along. Pods that were to go to their nodes count as theirs.
-func (g *groupSearch) freeRidersIn(places []int, chosen []disrupt.Candidate, bins []schedule.Bin) []int {
+func (g *groupSearch) freeRidersIn(places []int, chosen []disrupt.Candidate, bins []market.Bin) []int {
 	guests := make(map[string]int)
 	for n, i := range places {
 		for p := range g.whatIf.PodsFromOthers(i) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/disrupttest"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // searcherOf is a search that has taken a cluster in and has found nothing yet.
@@ -91,9 +91,9 @@ func TestWhatMayBeLeftOver(t *testing.T) {
 		for _, n := range c.pods {
 			goes = append(goes, disrupt.Candidate{Pods: make([]*cluster.Pod, n)})
 		}
-		var bins []schedule.Bin
+		var bins []market.Bin
 		for _, price := range c.come {
-			bins = append(bins, schedule.Bin{Price: price})
+			bins = append(bins, market.Bin{Price: price})
 		}
 		if got := saving.LeftOverPrice(goes, bins); got != c.want {
 			t.Errorf("nodes with %v pods for new ones at %v: %g, want %g", c.pods, c.come, got, c.want)
@@ -126,9 +126,9 @@ func TestNewNodesAreKeptToTheCheapestZone(t *testing.T) {
 		{"none is allowed", prices(1, 2, 3), []string{"d", "e"}, []string{"d", "e"}},
 		{"it is of no zone", nowhere, []string{"a", "b"}, []string{"a", "b"}},
 	} {
-		b := schedule.Bin{Pool: c.pool, Requirements: require.Set{}.With(cluster.ZoneLabel, require.Only(c.may...)).
+		b := market.Bin{Pool: c.pool, Requirements: require.Set{}.With(cluster.ZoneLabel, require.Only(c.may...)).
 			With("team", require.Only("red"))}
-		kept := saving.InCheapestZones([]schedule.Bin{b})[0].Requirements
+		kept := saving.InCheapestZones([]market.Bin{b})[0].Requirements
 		zones, _ := kept.Get(cluster.ZoneLabel)
 		if list, _ := zones.Listed(); fmt.Sprint(list) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, list, c.want)

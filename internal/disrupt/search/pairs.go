@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -81,10 +82,10 @@ func (sr *searcher) tryPair(places []int, closed map[string]bool) *nodePair {
 			return nil
 		}
 	}
-	bins := slices.DeleteFunc(slices.Clone(placed.Bins), func(b schedule.Bin) bool {
+	bins := slices.DeleteFunc(slices.Clone(placed.Bins), func(b market.Bin) bool {
 		return !slices.ContainsFunc(b.Pods, theirs)
 	})
-	if before-saving.BinsPrice(bins) < needed || slices.ContainsFunc(bins, func(b schedule.Bin) bool {
+	if before-saving.BinsPrice(bins) < needed || slices.ContainsFunc(bins, func(b market.Bin) bool {
 		// others, who wait, will have it
 		return slices.ContainsFunc(b.Pods, func(p *cluster.Pod) bool { return !theirs(p) })
 	}) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
+	"github.com/tenon-sh/tenon/internal/market"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
@@ -109,7 +110,7 @@ func (sr *searcher) try(places []int, buy buyFunc) (a saving.Appraisal, ok bool)
 }
 
 // appraise says what a move is worth.
-func (sr *searcher) appraise(places []int, chosen []disrupt.Candidate, bins []schedule.Bin) (saving.Appraisal, bool) {
+func (sr *searcher) appraise(places []int, chosen []disrupt.Candidate, bins []market.Bin) (saving.Appraisal, bool) {
 	a, blocked := saving.AppraiseFrom(sr.set, chosen, sr.originsOf(places, chosen), bins, true)
 	if spare := saving.LeftOverPrice(chosen, a.Bins); blocked == nil && a.Saving() < a.NeededSaving+spare {
 		blocked = &disrupt.BlockedNode{Reason: disrupt.SavesTooLittle, Saving: a.Saving(), CertainSaving: a.Saving(),
@@ -140,7 +141,7 @@ func (sr *searcher) originsOf(places []int, chosen []disrupt.Candidate) []disrup
 // needlesslyMoved says why nodes stay to which pods of others were to go, if that would have some of those go for
 // nothing: their pods had room there, and would need new nodes that cost no less than theirs.
 func (sr *searcher) needlesslyMoved(places []int, chosen []disrupt.Candidate,
-	bins []schedule.Bin) *disrupt.BlockedNode {
+	bins []market.Bin) *disrupt.BlockedNode {
 	roots := make(map[int]bool)
 	for _, i := range places {
 		for _, j := range sr.podSourcesOf(i) {

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/search"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/require"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
@@ -76,7 +77,7 @@ func (w *town) afresh() *cluster.Snapshot {
 }
 
 // settle carries a placement out.
-func (w *town) settle(bins []schedule.Bin, assigned []schedule.Assignment) {
+func (w *town) settle(bins []market.Bin, assigned []schedule.Assignment) {
 	for i := range bins {
 		name := w.launch(&bins[i])
 		for _, p := range bins[i].Pods {
@@ -95,7 +96,7 @@ func (w *town) put(p *cluster.Pod, node string) {
 }
 
 // launch makes the cheapest node that the bin may become, or the dearest.
-func (w *town) launch(b *schedule.Bin) string {
+func (w *town) launch(b *market.Bin) string {
 	index, rows := w.catalog.Index(), w.catalog.Available()
 	for _, e := range b.Requirements {
 		if index.Knows(e.Key) {

@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/reason"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -66,7 +67,7 @@ func growPool(s *cluster.Snapshot, p *cluster.Pool, settings schedule.Settings, 
 	noteRestingSlots(result, p, n, slots.restingSlots)
 	n -= len(slots.restingSlots) + countLeaving(s, p)
 	if p.Probing { // one finds out
-		if schedule.HasUnlaunchedClaim(s, p) {
+		if market.HasUnlaunchedClaim(s, p) {
 			return
 		}
 		n = min(n, 1)

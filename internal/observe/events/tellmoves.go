@@ -7,9 +7,9 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/observe/search"
 	"github.com/tenon-sh/tenon/internal/observe/series"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // The contract's words for what becomes of a consolidation.
@@ -101,6 +101,6 @@ func summary(m *disrupt.Move) string {
 
 // estimated reports whether some price of the move is an estimate.
 func estimated(s *cluster.Snapshot, m *disrupt.Move) bool {
-	return slices.ContainsFunc(m.Bins, func(b schedule.Bin) bool { return b.Estimated }) ||
+	return slices.ContainsFunc(m.Bins, func(b market.Bin) bool { return b.Estimated }) ||
 		slices.ContainsFunc(m.Claims, func(name string) bool { c := s.Claim(name); return c != nil && c.Estimated })
 }

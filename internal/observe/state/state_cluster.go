@@ -6,9 +6,9 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/disrupt"
+	"github.com/tenon-sh/tenon/internal/market"
 	"github.com/tenon-sh/tenon/internal/observe/series"
 	"github.com/tenon-sh/tenon/internal/resource"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // clusterFamilies are gauges about the cluster as a whole.
@@ -159,7 +159,7 @@ func (c *scrape) poolGauges(f *poolFamilies) {
 		var used resource.Vector
 		cost := 0.0
 		for _, claim := range c.ClaimsOf(p.Name) {
-			used, cost = used.Add(schedule.Charge(c.Snapshot, p, claim)), cost+claim.Price
+			used, cost = used.Add(market.ChargeOf(c.Snapshot, p, claim)), cost+claim.Price
 		}
 		c.send(f.cost, cost, name)
 		for _, d := range dimensions {

@@ -1,4 +1,4 @@
-package schedule
+package market
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ const (
 )
 
 // claimTerm is what the launch decides about of an alternative, in as many words as a claim may have.
-func (pm *poolMarket) claimTerm(tm *termMatch) require.Set {
+func (pm *Pool) claimTerm(tm *termMatch) require.Set {
 	if !tm.hasClaimText {
 		tm.claimText, tm.hasClaimText = pm.shorten(pm.decidable(tm.term), mostOfOne), true
 	}
@@ -24,7 +24,7 @@ func (pm *poolMarket) claimTerm(tm *termMatch) require.Set {
 
 // shorten leaves out values that neither an offering nor the pool names, if the values of the set are longer than most.
 // Each offering is allowed or not as before: so is what is launched, and what the pool says is kept word for word.
-func (pm *poolMarket) shorten(set require.Set, most int) require.Set {
+func (pm *Pool) shorten(set require.Set, most int) require.Set {
 	size := 0
 	for i := range set {
 		size += set[i].Values.Bytes()
@@ -35,9 +35,9 @@ func (pm *poolMarket) shorten(set require.Set, most int) require.Set {
 	out := slices.Clone(set)
 	for i := range out {
 		e := &out[i]
-		own, _ := pm.pool.Template.Requirements.Get(e.Key)
+		own, _ := pm.Spec.Template.Requirements.Get(e.Key)
 		e.Values = e.Values.Among(func(value string) bool {
-			return pm.pool.Catalog.Index().Has(e.Key, value) || own.Names(value)
+			return pm.Spec.Catalog.Index().Has(e.Key, value) || own.Names(value)
 		})
 	}
 	return out

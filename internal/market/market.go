@@ -1,8 +1,9 @@
-package schedule
+package market
 
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,23 +13,23 @@ import (
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
-// market is all markets, and the feasible sets that have been asked for.
-type market struct {
-	s            *cluster.Snapshot
-	tiers        [][]*poolMarket
-	markets      []*poolMarket
-	feasibleSets map[string]*feasibleSet
-	setList      []*feasibleSet
+// Market is all markets, and the feasible sets that have been asked for.
+type Market struct {
+	Snapshot     *cluster.Snapshot
+	Tiers        [][]*Pool
+	Pools        []*Pool
+	feasibleSets map[string]*FeasibleSet
+	setList      []*FeasibleSet
 	// appraisedSets are feasible sets by the offerings that they have: pods that ask for different labels often get the
 	// same.
-	appraisedSets map[string]*feasibleSet
+	appraisedSets map[string]*FeasibleSet
 	demands       map[*cluster.PodClass]demand
 	demandNumbers map[string]int
-	// reservations are how many instances each reservation has left; relaxMinValues lets minValues give way.
-	reservations   map[string]int
-	relaxMinValues bool
-	// daemonsElsewhere are the DaemonSets that find room in some pools and not in others where they would run.
-	daemonsElsewhere map[*cluster.Daemon]bool
+	// Reservations are how many instances each reservation has left; relaxMinValues lets minValues give way.
+	Reservations   map[string]int
+	RelaxMinValues bool
+	// DaemonsElsewhere are the DaemonSets that find room in some pools and not in others where they would run.
+	DaemonsElsewhere map[*cluster.Daemon]bool
 	// followDaemon are the classes that can only go where a DaemonSet's pods come.
 	followDaemon map[*cluster.PodClass]bool
 }
@@ -39,16 +40,16 @@ type demand struct {
 	text   string
 }
 
-// feasibleSet is the offerings, over all markets, that suit pods with the same demands on a node. Many classes share
+// FeasibleSet is the offerings, over all markets, that suit pods with the same demands on a node. Many classes share
 // one.
-type feasibleSet struct {
-	number  int
-	matches [][]termMatch // by market
-	// offerings is the union of a market's matches.
-	offerings []require.Bits
-	// largestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of
+type FeasibleSet struct {
+	Number  int
+	Matches [][]termMatch // by market
+	// Offerings is the union of a market's matches.
+	Offerings []require.Bits
+	// LargestRooms are rooms of which every other is a part, bargains the offerings with the best price for some mix of
 	// resources: what is needed to tell quickly whether, and for about how much, a pod can be had.
-	largestRooms []resource.Vector
+	LargestRooms []resource.Vector
 	bargains     []cheapOffering
 }
 
@@ -59,58 +60,32 @@ type cheapOffering struct {
 	pricePerMix float64 // for one core and the memory of the mix
 }
 
-func newMarket(s *cluster.Snapshot, relax bool) *market {
-	mk := &market{s: s, tiers: marketTiers(s), feasibleSets: make(map[string]*feasibleSet),
-		appraisedSets: make(map[string]*feasibleSet), demands: make(map[*cluster.PodClass]demand),
-		demandNumbers: make(map[string]int), reservations: make(map[string]int), relaxMinValues: relax,
+// New opens the market of a snapshot; relax lets minValues give way where they can't be met.
+func New(s *cluster.Snapshot, relax bool) *Market {
+	mk := &Market{Snapshot: s, Tiers: marketTiers(s), feasibleSets: make(map[string]*FeasibleSet),
+		appraisedSets: make(map[string]*FeasibleSet), demands: make(map[*cluster.PodClass]demand),
+		demandNumbers: make(map[string]int), Reservations: make(map[string]int), RelaxMinValues: relax,
 		followDaemon: make(map[*cluster.PodClass]bool)}
-	mk.markets = slices.Concat(mk.tiers...)
+	mk.Pools = slices.Concat(mk.Tiers...)
 	mk.findDaemonsElsewhere()
-	for _, pm := range mk.markets {
-		for i := range pm.pool.Catalog.Offerings {
-			o := &pm.pool.Catalog.Offerings[i]
+	for _, pm := range mk.Pools {
+		for i := range pm.Spec.Catalog.Offerings {
+			o := &pm.Spec.Catalog.Offerings[i]
 			if o.Reservation == "" {
 				continue
 			}
 			// Pools may have been told at different times: the least is what can be counted on.
-			if left, known := mk.reservations[o.Reservation]; !known || o.ReservationLeft < left {
-				mk.reservations[o.Reservation] = o.ReservationLeft
+			if left, known := mk.Reservations[o.Reservation]; !known || o.ReservationLeft < left {
+				mk.Reservations[o.Reservation] = o.ReservationLeft
 			}
 		}
-		pm.refreshBuyable(mk.reservations)
+		pm.RefreshBuyable(mk.Reservations)
 	}
 	return mk
 }
 
-// refresh looks again at what can be bought, if limits or reservations bound that. Feasible sets are made anew then.
-func (mk *market) refresh() {
-	if len(mk.reservations) > 0 || slices.ContainsFunc(mk.markets, func(pm *poolMarket) bool {
-		return pm.pool.Limits.Any()
-	}) {
-		mk.refreshAll()
-	}
-}
-
-// refreshAll looks again at what can be bought in any case.
-func (mk *market) refreshAll() {
-	for _, pm := range mk.markets {
-		pm.refreshBuyable(mk.reservations)
-	}
-	mk.forgetSets()
-}
-
-// forgetSets drops the feasible sets, and what was kept for them.
-func (mk *market) forgetSets() {
-	clear(mk.feasibleSets)
-	clear(mk.appraisedSets)
-	mk.setList = nil
-	for _, pm := range mk.markets {
-		pm.rankings = nil
-	}
-}
-
-// feasibleSet finds where pods of all the classes may go together, under the pins.
-func (mk *market) feasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
+// FeasibleSet finds where pods of all the classes may go together, under the pins.
+func (mk *Market) FeasibleSet(classes []*cluster.PodClass, pins require.Set) *FeasibleSet {
 	var text strings.Builder
 	for _, c := range classes {
 		text.WriteString(mk.readDemand(c).text)
@@ -127,16 +102,16 @@ func (mk *market) feasibleSet(classes []*cluster.PodClass, pins require.Set) *fe
 	return fs
 }
 
-// demandNumber numbers what a class asks of a node, so that classes that ask the same are looked at once.
-func (mk *market) demandNumber(c *cluster.PodClass) int { return mk.readDemand(c).number }
+// DemandNumber numbers what a class asks of a node, so that classes that ask the same are looked at once.
+func (mk *Market) DemandNumber(c *cluster.PodClass) int { return mk.readDemand(c).number }
 
-func (mk *market) readDemand(c *cluster.PodClass) demand {
+func (mk *Market) readDemand(c *cluster.PodClass) demand {
 	d, ok := mk.demands[c]
 	if !ok {
 		if d.text = c.NodeKey; d.text == "" {
 			d.text = topology.TermsText(c.Terms) + "\x00" + topology.TolerationsText(c) + "\x00"
 		}
-		if len(mk.s.Daemons) > 0 { // they may leave no place for it
+		if len(mk.Snapshot.Daemons) > 0 { // they may leave no place for it
 			if len(c.Ports) > 0 {
 				d.text += fmt.Sprint(c.Ports)
 			}
@@ -155,30 +130,30 @@ func (mk *market) readDemand(c *cluster.PodClass) demand {
 	return d
 }
 
-func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) *feasibleSet {
-	fs := &feasibleSet{number: len(mk.setList), matches: make([][]termMatch, len(mk.markets)),
-		offerings: make([]require.Bits, len(mk.markets))}
+func (mk *Market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) *FeasibleSet {
+	fs := &FeasibleSet{Number: len(mk.setList), Matches: make([][]termMatch, len(mk.Pools)),
+		Offerings: make([]require.Bits, len(mk.Pools))}
 	terms := jointTerms(classes, pins)
-	for i, pm := range mk.markets {
-		fs.offerings[i] = require.NewBits(len(pm.room))
+	for i, pm := range mk.Pools {
+		fs.Offerings[i] = require.NewBits(len(pm.Room))
 		if slices.ContainsFunc(classes, func(c *cluster.PodClass) bool {
-			_, tainted := cluster.Untolerated(c.Tolerations, pm.pool.Template.Taints)
+			_, tainted := cluster.Untolerated(c.Tolerations, pm.Spec.Template.Taints)
 			return tainted
 		}) {
 			continue
 		}
-		fs.matches[i] = consistentMatches(pm.matchTerms(terms))
-		for j := range fs.matches[i] {
-			tm := &fs.matches[i][j]
+		fs.Matches[i] = consistentMatches(pm.MatchTerms(terms))
+		for j := range fs.Matches[i] {
+			tm := &fs.Matches[i][j]
 			for _, c := range classes {
-				pm.restrictByDaemons(mk.s, tm, c, mk.followDaemon[c])
+				pm.restrictByDaemons(mk.Snapshot, tm, c, mk.followDaemon[c])
 			}
-			fs.offerings[i] = fs.offerings[i].Or(tm.offerings)
+			fs.Offerings[i] = fs.Offerings[i].Or(tm.Offerings)
 		}
 	}
-	text := offeringsText(fs.offerings)
+	text := OfferingsText(fs.Offerings)
 	if preference := mk.appraisedSets[text]; preference != nil {
-		fs.largestRooms, fs.bargains = preference.largestRooms, preference.bargains
+		fs.LargestRooms, fs.bargains = preference.LargestRooms, preference.bargains
 		return fs
 	}
 	mk.appraise(fs)
@@ -186,8 +161,8 @@ func (mk *market) newFeasibleSet(classes []*cluster.PodClass, pins require.Set) 
 	return fs
 }
 
-// offeringsText is the same for feasible sets with the same offerings.
-func offeringsText(rows []require.Bits) string {
+// OfferingsText is the same for feasible sets with the same offerings.
+func OfferingsText(rows []require.Bits) string {
 	var text []byte
 	for _, bits := range rows {
 		for _, word := range bits {
@@ -202,12 +177,12 @@ func offeringsText(rows []require.Bits) string {
 func consistentMatches(matches []termMatch) []termMatch {
 	var settled cluster.Labels
 	return slices.DeleteFunc(matches, func(m termMatch) bool {
-		for _, label := range m.openLabels {
+		for _, label := range m.OpenLabels {
 			if value, ok := settled.Get(label.Key); ok && value != label.Value {
 				return true
 			}
 		}
-		settled = settled.Merge(m.openLabels)
+		settled = settled.Merge(m.OpenLabels)
 		return false
 	})
 }
@@ -232,23 +207,23 @@ func jointTerms(classes []*cluster.PodClass, pins require.Set) []require.Set {
 
 // appraise finds the largest rooms and the best bargains among what the feasible set can buy now. Only the first tier
 // that has something counts for the price, because it comes first.
-func (mk *market) appraise(fs *feasibleSet) {
+func (mk *Market) appraise(fs *FeasibleSet) {
 	priced := false
-	for _, tier := range mk.tiers {
+	for _, tier := range mk.Tiers {
 		for _, pm := range tier {
-			rows := fs.offerings[pm.number].And(pm.buyable)
-			if !mk.relaxMinValues && pm.firstMinValuesKey() != "" && pm.shortOfValues(rows) != "" {
+			rows := fs.Offerings[pm.Number].And(pm.Buyable)
+			if !mk.RelaxMinValues && pm.FirstMinValuesKey() != "" && pm.ShortOfValues(rows) != "" {
 				continue // not even an empty node could be had
 			}
 			last := -1 // offerings of a type mostly have the same room: only the cheapest of them matters
 			for i := range rows.All {
-				o := &pm.pool.Catalog.Offerings[i]
-				same := last >= 0 && pm.pool.Catalog.Offerings[last].Type == o.Type && pm.room[last] == pm.room[i]
+				o := &pm.Spec.Catalog.Offerings[i]
+				same := last >= 0 && pm.Spec.Catalog.Offerings[last].Type == o.Type && pm.Room[last] == pm.Room[i]
 				if !same {
-					fs.addRoom(pm.room[i])
+					fs.addRoom(pm.Room[i])
 				}
-				if !priced && (!same || o.Price < pm.pool.Catalog.Offerings[last].Price) {
-					fs.addBargain(o.Price, pm.room[i])
+				if !priced && (!same || o.Price < pm.Spec.Catalog.Offerings[last].Price) {
+					fs.addBargain(o.Price, pm.Room[i])
 				}
 				last = i
 			}
@@ -257,21 +232,21 @@ func (mk *market) appraise(fs *feasibleSet) {
 	}
 }
 
-func (fs *feasibleSet) addRoom(room resource.Vector) {
-	for i := range fs.largestRooms {
-		if room.Within(fs.largestRooms[i]) {
+func (fs *FeasibleSet) addRoom(room resource.Vector) {
+	for i := range fs.LargestRooms {
+		if room.Within(fs.LargestRooms[i]) {
 			return
 		}
 	}
-	fs.largestRooms = slices.DeleteFunc(fs.largestRooms, func(v resource.Vector) bool { return v.Within(room) })
-	fs.largestRooms = append(fs.largestRooms, room)
+	fs.LargestRooms = slices.DeleteFunc(fs.LargestRooms, func(v resource.Vector) bool { return v.Within(room) })
+	fs.LargestRooms = append(fs.LargestRooms, room)
 }
 
 // resourceMixes are the proportions of memory (GiB) to CPU (cores) for which a bargain is remembered.
 const resourceMixes = 5
 
 // addBargain keeps, for each mix, the offering that asks the least for it.
-func (fs *feasibleSet) addBargain(price float64, room resource.Vector) {
+func (fs *FeasibleSet) addBargain(price float64, room resource.Vector) {
 	if fs.bargains == nil {
 		fs.bargains = make([]cheapOffering, resourceMixes)
 	}
@@ -299,21 +274,47 @@ func largestShare(need, room *resource.Vector) float64 {
 	return most
 }
 
-// fits reports whether the feasible set has an offering with room for the need.
-func (fs *feasibleSet) fits(need *resource.Vector) bool {
-	for i := range fs.largestRooms {
-		if need.Fits(fs.largestRooms[i]) {
+// Fits reports whether the feasible set has an offering with room for the need.
+func (fs *FeasibleSet) Fits(need *resource.Vector) bool {
+	for i := range fs.LargestRooms {
+		if need.Fits(fs.LargestRooms[i]) {
 			return true
 		}
 	}
 	return false
 }
 
-// roughPrice is roughly what the need costs at the feasible set, as its share of a node.
-func (fs *feasibleSet) roughPrice(need *resource.Vector) float64 {
+// RoughPrice is roughly what the need costs at the feasible set, as its share of a node.
+func (fs *FeasibleSet) RoughPrice(need *resource.Vector) float64 {
 	least := 1e18
 	for i := range fs.bargains {
 		least = min(least, fs.bargains[i].price*largestShare(need, &fs.bargains[i].room))
 	}
 	return least
+}
+
+// CheapestFor finds the cheapest offering of the first tier that has one for all the feasible sets together.
+func (mk *Market) CheapestFor(sets []*FeasibleSet, content *resource.Vector) (best *Pool, row int,
+	price float64) {
+	price = math.Inf(1)
+	for _, tier := range mk.Tiers {
+		for _, pm := range tier {
+			rows := pm.Buyable
+			for _, s := range sets {
+				rows = rows.And(s.Offerings[pm.Number])
+			}
+			for _, i := range pm.byPrice() {
+				if o := &pm.Spec.Catalog.Offerings[i]; o.Price >= price {
+					break
+				} else if rows.Has(i) && o.Reservation == "" && pm.Fits(i, content) {
+					best, row, price = pm, i, o.Price
+					break
+				}
+			}
+		}
+		if best != nil {
+			break
+		}
+	}
+	return best, row, price
 }

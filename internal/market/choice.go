@@ -1,4 +1,4 @@
-package schedule
+package market
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ type Bin struct {
 	Pods []*cluster.Pod
 	// Types that hold the content and may be exchanged for one another, cheapest first.
 	Types []string
-	// Requirements that whatever is launched must meet, and labels that the node will carry beyond what its offering
+	// Requirements that whatever is launched must meet, and Labels that the node will carry beyond what its offering
 	// decides.
 	Requirements require.Set
 	Labels       cluster.Labels
@@ -33,33 +33,33 @@ type Bin struct {
 	Relaxed bool
 }
 
-// chosenOffering is an offering that was chosen for a content.
-type chosenOffering struct {
-	market   *poolMarket
-	offering int
+// Choice is an offering that was chosen for a content.
+type Choice struct {
+	Pool     *Pool
+	Offering int
 	content  resource.Vector
-	// matches are the alternatives, one of each feasible set in it, that the offering meets.
-	matches []*termMatch
-	// likedSorts says, if the pods have wishes, which sorts of offerings meet them as well; sorts is the sort of each
+	// Matches are the alternatives, one of each feasible set in it, that the offering meets.
+	Matches []*termMatch
+	// LikedSorts says, if the pods have wishes, which sorts of offerings meet them as well; Sorts is the sort of each
 	// offering.
-	likedSorts []bool
-	sorts      []int32
-	// offerings are the offerings that the node may become, once it has been written down.
-	offerings require.Bits
+	LikedSorts []bool
+	Sorts      []int32
+	// Offerings are the offerings that the node may become, once it has been written down.
+	Offerings require.Bits
 }
 
 // isLiked reports whether an offering meets the pods' wishes no less than the one that was chosen.
-func (co *chosenOffering) isLiked(row int) bool {
-	return co.likedSorts == nil || co.likedSorts[co.sorts[row]]
+func (co *Choice) isLiked(row int) bool {
+	return co.LikedSorts == nil || co.LikedSorts[co.Sorts[row]]
 }
 
-// newChosenOffering finds which alternatives of the feasible sets the offering meets.
-func newChosenOffering(pm *poolMarket, row int, sets []*feasibleSet, content resource.Vector) *chosenOffering {
-	c := &chosenOffering{market: pm, offering: row, content: content}
+// NewChoice finds which alternatives of the feasible sets the offering meets.
+func NewChoice(pm *Pool, row int, sets []*FeasibleSet, content resource.Vector) *Choice {
+	c := &Choice{Pool: pm, Offering: row, content: content}
 	for _, fs := range sets {
-		for j := range fs.matches[pm.number] {
-			if tm := &fs.matches[pm.number][j]; tm.offerings.Has(row) {
-				c.matches = append(c.matches, tm)
+		for j := range fs.Matches[pm.Number] {
+			if tm := &fs.Matches[pm.Number][j]; tm.Offerings.Has(row) {
+				c.Matches = append(c.Matches, tm)
 				break
 			}
 		}
@@ -67,51 +67,51 @@ func newChosenOffering(pm *poolMarket, row int, sets []*feasibleSet, content res
 	return c
 }
 
-// binChoice is what a node may become: offerings, their types, cheapest first, and labels that had to be settled for
+// Alternatives is what a node may become: offerings, their types, cheapest first, and labels that had to be settled for
 // it.
-type binChoice struct {
-	offerings     require.Bits
+type Alternatives struct {
+	Offerings     require.Bits
 	types         []int
 	decidedLabels require.Set
 }
 
-// interchangeable finds every offering that would do for the content as well, the cheapest MaxTypes types of them. What
+// Interchangeable finds every offering that would do for the content as well, the cheapest MaxTypes types of them. What
 // was bought from a reservation stays there.
-func (co *chosenOffering) interchangeable() binChoice {
-	pm, catalog := co.market, co.market.pool.Catalog
-	r := pm.ranking(co.matches, catalog.Offerings[co.offering].Reservation)
-	capacity := &catalog.Types[catalog.Offerings[co.offering].Type].Capacity
-	var out binChoice
-	fits := require.NewBits(len(pm.room))
+func (co *Choice) Interchangeable() Alternatives {
+	pm, catalog := co.Pool, co.Pool.Spec.Catalog
+	r := pm.ranking(co.Matches, catalog.Offerings[co.Offering].Reservation)
+	capacity := &catalog.Types[catalog.Offerings[co.Offering].Type].Capacity
+	var out Alternatives
+	fits := require.NewBits(len(pm.Room))
 	if pm.uniform {
 		for _, kind := range r.types {
 			if len(out.types) == MaxTypes {
 				break
 			}
-			if pm.fits(kind.first, &co.content) && pm.withinCharge(&catalog.Types[kind.number].Capacity, capacity) &&
+			if pm.Fits(kind.first, &co.content) && pm.WithinCharge(&catalog.Types[kind.number].Capacity, capacity) &&
 				co.copyLiked(r.offerings, fits, kind) {
 				out.types = append(out.types, kind.number)
 			}
 		}
-		out.offerings = fits
+		out.Offerings = fits
 		return out
 	}
-	tight := require.NewBits(len(pm.room))
+	tight := require.NewBits(len(pm.Room))
 	for i := range r.allOfferings.All {
 		switch {
-		case !pm.fits(i, &co.content):
+		case !pm.Fits(i, &co.content):
 			tight.Set(i)
-		case r.offerings.Has(i) && co.isLiked(i) && pm.withinCharge(&catalog.Types[catalog.Offerings[i].Type].Capacity,
+		case r.offerings.Has(i) && co.isLiked(i) && pm.WithinCharge(&catalog.Types[catalog.Offerings[i].Type].Capacity,
 			capacity):
 			fits.Set(i)
 		}
 	}
 	fits, out.decidedLabels = co.dropTight(fits, tight)
-	out.offerings = require.NewBits(len(pm.room))
-	for _, kind := range pm.rank(fits) {
+	out.Offerings = require.NewBits(len(pm.Room))
+	for _, kind := range rank(pm.Spec.Catalog, fits) {
 		if len(out.types) < MaxTypes {
 			out.types = append(out.types, kind.number)
-			co.copyLiked(fits, out.offerings, kind)
+			co.copyLiked(fits, out.Offerings, kind)
 		}
 	}
 	return out
@@ -131,7 +131,7 @@ type rankedType struct {
 }
 
 // copyLiked copies the type's offerings that are to the pods' liking; it is false if there is none.
-func (co *chosenOffering) copyLiked(from, to require.Bits, kind rankedType) (any bool) {
+func (co *Choice) copyLiked(from, to require.Bits, kind rankedType) (any bool) {
 	for i := kind.first; i <= kind.last; i++ {
 		if from.Has(i) && co.isLiked(i) {
 			to.Set(i)
@@ -142,20 +142,20 @@ func (co *chosenOffering) copyLiked(from, to require.Bits, kind rankedType) (any
 }
 
 // ranking ranks the types that meet the wants. Many nodes ask the same, so the answer is kept.
-func (pm *poolMarket) ranking(matches []*termMatch, reservation string) *ranking {
+func (pm *Pool) ranking(matches []*termMatch, reservation string) *ranking {
 	for _, known := range pm.rankings {
 		if known.reservation == reservation && slices.Equal(known.matches, matches) {
 			return known.ranking
 		}
 	}
-	r := &ranking{allOfferings: pm.offered}
+	r := &ranking{allOfferings: pm.Offered}
 	for _, m := range matches {
-		r.allOfferings = r.allOfferings.And(m.offerings)
+		r.allOfferings = r.allOfferings.And(m.Offerings)
 	}
-	r.offerings = pm.without(r.allOfferings.And(pm.forSale), func(o *cluster.Offering) bool {
+	r.offerings = without(pm.Spec.Catalog, r.allOfferings.And(pm.ForSale), func(o *cluster.Offering) bool {
 		return o.Reservation != reservation
 	})
-	r.types = pm.rank(r.offerings)
+	r.types = rank(pm.Spec.Catalog, r.offerings)
 	pm.rankings = append(pm.rankings, cachedRanking{matches, reservation, r})
 	return r
 }
@@ -168,10 +168,10 @@ type cachedRanking struct {
 }
 
 // rank orders the types among the rows by the least price.
-func (pm *poolMarket) rank(rows require.Bits) []rankedType {
+func rank(catalog *cluster.Catalog, rows require.Bits) []rankedType {
 	var out []rankedType
 	for i := range rows.All {
-		o := &pm.pool.Catalog.Offerings[i]
+		o := &catalog.Offerings[i]
 		if n := len(out); n > 0 && out[n-1].number == o.Type {
 			out[n-1].last, out[n-1].price = i, min(out[n-1].price, o.Price)
 			continue
@@ -185,16 +185,17 @@ func (pm *poolMarket) rank(rows require.Bits) []rankedType {
 // dropTight narrows the offerings that fit until no combination of their types, zones and capacity types is one that is
 // too tight: a claim lists each by itself, so the cloud may combine them freely. Offerings of one type differ in room
 // where a daemonset selects some of them. The chosen offering itself always stays.
-func (co *chosenOffering) dropTight(fits, tight require.Bits) (require.Bits, require.Set) {
+func (co *Choice) dropTight(fits, tight require.Bits) (require.Bits, require.Set) {
 	var settled require.Set
-	pm := co.market
-	own := &pm.pool.Catalog.Offerings[co.offering]
+	pm := co.Pool
+	own := &pm.Spec.Catalog.Offerings[co.Offering]
 	for again := true; again; {
 		again = false
-		types, zones, terms := pm.spanOf(fits)
+		types, zones, terms := spanOf(pm.Spec.Catalog, fits)
 		for i := range tight.All {
-			o := &pm.pool.Catalog.Offerings[i]
-			if !types[o.Type] || !zones[o.Zone] || !terms[o.CapacityType] || !pm.meets(i, settled) {
+			o := &pm.Spec.Catalog.Offerings[i]
+			if _, meets := settled.FirstMiss(o.Label); !meets || !types[o.Type] || !zones[o.Zone] ||
+				!terms[o.CapacityType] {
 				continue
 			}
 			var clashes func(*cluster.Offering) bool
@@ -210,7 +211,7 @@ func (co *chosenOffering) dropTight(fits, tight require.Bits) (require.Bits, req
 				settled = settled.With(key, value)
 				clashes = func(x *cluster.Offering) bool { have, ok := x.Label(key); return !value.Matches(have, ok) }
 			}
-			fits, again = pm.without(fits, clashes), true
+			fits, again = without(pm.Spec.Catalog, fits, clashes), true
 			break
 		}
 	}
@@ -218,24 +219,20 @@ func (co *chosenOffering) dropTight(fits, tight require.Bits) (require.Bits, req
 }
 
 // spanOf are the types, zones and capacity types among the rows.
-func (pm *poolMarket) spanOf(rows require.Bits) (types map[int]bool, zones, terms map[string]bool) {
+func spanOf(catalog *cluster.Catalog, rows require.Bits) (types map[int]bool, zones, terms map[string]bool) {
 	types, zones, terms = map[int]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range rows.All {
-		o := &pm.pool.Catalog.Offerings[i]
+		o := &catalog.Offerings[i]
 		types[o.Type], zones[o.Zone], terms[o.CapacityType] = true, true, true
 	}
 	return types, zones, terms
 }
 
-func (pm *poolMarket) meets(row int, set require.Set) bool {
-	_, ok := set.FirstMiss(pm.pool.Catalog.Offerings[row].Label)
-	return ok
-}
-
-func (pm *poolMarket) without(rows require.Bits, drop func(*cluster.Offering) bool) require.Bits {
-	out := require.NewBits(len(pm.room))
+// without leaves offerings out.
+func without(catalog *cluster.Catalog, rows require.Bits, drop func(*cluster.Offering) bool) require.Bits {
+	out := require.NewBits(len(catalog.Offerings))
 	for i := range rows.All {
-		if !drop(&pm.pool.Catalog.Offerings[i]) {
+		if !drop(&catalog.Offerings[i]) {
 			out.Set(i)
 		}
 	}
@@ -258,10 +255,10 @@ func labelDifference(own, other cluster.Labels) (key string, values require.Valu
 	return cluster.InstanceTypeLabel, require.Anything()
 }
 
-// withinCharge reports whether the capacity is no more than what is charged, in the dimensions that are limited: so
+// WithinCharge reports whether the capacity is no more than what is charged, in the dimensions that are limited: so
 // that a limit is never overshot, whichever type the cloud hands out.
-func (pm *poolMarket) withinCharge(capacity, charged *resource.Vector) bool {
-	for dim, set := range pm.pool.Limits.Set {
+func (pm *Pool) WithinCharge(capacity, charged *resource.Vector) bool {
+	for dim, set := range pm.Spec.Limits.Set {
 		if set && capacity[dim] > charged[dim] {
 			return false
 		}
@@ -269,10 +266,10 @@ func (pm *poolMarket) withinCharge(capacity, charged *resource.Vector) bool {
 	return true
 }
 
-// shortOfValues names a key of which the rows offer fewer values than the pool's minValues asks for.
-func (pm *poolMarket) shortOfValues(rows require.Bits) string {
-	for _, e := range pm.pool.Template.Requirements {
-		if e.MinValues > 0 && pm.pool.Catalog.Index().Knows(e.Key) && pm.pool.Catalog.Index().Spread(e.Key,
+// ShortOfValues names a key of which the rows offer fewer values than the pool's minValues asks for.
+func (pm *Pool) ShortOfValues(rows require.Bits) string {
+	for _, e := range pm.Spec.Template.Requirements {
+		if e.MinValues > 0 && pm.Spec.Catalog.Index().Knows(e.Key) && pm.Spec.Catalog.Index().Spread(e.Key,
 			rows) < e.MinValues {
 			return e.Key
 		}
@@ -280,9 +277,9 @@ func (pm *poolMarket) shortOfValues(rows require.Bits) string {
 	return ""
 }
 
-// firstMinValuesKey names the first key of which the pool asks for a choice of values.
-func (pm *poolMarket) firstMinValuesKey() string {
-	for _, e := range pm.pool.Template.Requirements {
+// FirstMinValuesKey names the first key of which the pool asks for a choice of values.
+func (pm *Pool) FirstMinValuesKey() string {
+	for _, e := range pm.Spec.Template.Requirements {
 		if e.MinValues > 0 {
 			return e.Key
 		}
@@ -290,26 +287,26 @@ func (pm *poolMarket) firstMinValuesKey() string {
 	return ""
 }
 
-// toBin writes the chosen offering down as a node.
-func (co *chosenOffering) toBin() Bin {
-	pm, catalog := co.market, co.market.pool.Catalog
-	c := co.interchangeable()
-	co.offerings = c.offerings
-	own := &catalog.Offerings[co.offering]
-	b := Bin{Pool: pm.pool, Price: own.Price, Estimated: own.Estimated, Capacity: catalog.Types[own.Type].Capacity,
-		Requirements: pm.pool.Template.Requirements.And(c.decidedLabels), Labels: pm.fixedLabels,
-		Relaxed: pm.shortOfValues(c.offerings) != ""}
-	for _, label := range pm.fixedLabels {
+// ToBin writes the chosen offering down as a node.
+func (co *Choice) ToBin() Bin {
+	pm, catalog := co.Pool, co.Pool.Spec.Catalog
+	c := co.Interchangeable()
+	co.Offerings = c.Offerings
+	own := &catalog.Offerings[co.Offering]
+	b := Bin{Pool: pm.Spec, Price: own.Price, Estimated: own.Estimated, Capacity: catalog.Types[own.Type].Capacity,
+		Requirements: pm.Spec.Template.Requirements.And(c.decidedLabels), Labels: pm.FixedLabels,
+		Relaxed: pm.ShortOfValues(c.Offerings) != ""}
+	for _, label := range pm.FixedLabels {
 		if catalog.Index().Knows(label.Key) {
 			b.Requirements = b.Requirements.Replace(label.Key, require.Only(label.Value))
 		}
 	}
-	for _, tm := range co.matches {
+	for _, tm := range co.Matches {
 		b.Requirements = b.Requirements.And(pm.claimTerm(tm))
-		b.Labels = b.Labels.Merge(tm.openLabels)
+		b.Labels = b.Labels.Merge(tm.OpenLabels)
 	}
 	b.Requirements = pm.shorten(b.Requirements, mostForeign)
-	for _, e := range pm.openRequirements {
+	for _, e := range pm.OpenRequirements {
 		if value, set := b.Labels.Get(e.Key); set {
 			b.Requirements = b.Requirements.Replace(e.Key, require.Only(value))
 		} else if value, ok := e.Values.Pick(); ok {
@@ -319,24 +316,24 @@ func (co *chosenOffering) toBin() Bin {
 	}
 	co.describe(&b, &c)
 	if b.Relaxed {
-		b.Requirements = pm.lowerMinValues(b.Requirements, c.offerings)
+		b.Requirements = pm.lowerMinValues(b.Requirements, c.Offerings)
 	}
 	return b
 }
 
 // describe lists types, zones and capacity types, cheapest first where that matters.
-func (co *chosenOffering) describe(b *Bin, c *binChoice) {
-	pm, catalog := co.market, co.market.pool.Catalog
-	own := &catalog.Offerings[co.offering]
+func (co *Choice) describe(b *Bin, c *Alternatives) {
+	pm, catalog := co.Pool, co.Pool.Spec.Catalog
+	own := &catalog.Offerings[co.Offering]
 	var daemons resource.Vector
 	var zones, terms []string
 	last := -1
-	for i := range c.offerings.All {
+	for i := range c.Offerings.All {
 		o := &catalog.Offerings[i]
 		if last < 0 || !pm.uniform || o.Type != catalog.Offerings[last].Type {
 			// The least that daemonsets take on any of them: what the claim asks for must fit each, and each was chosen
 			// so that it holds the content beside its own daemons.
-			taken := catalog.Types[o.Type].Allocatable.Sub(pm.room[i])
+			taken := catalog.Types[o.Type].Allocatable.Sub(pm.Room[i])
 			if last < 0 {
 				daemons = taken
 			}
@@ -353,7 +350,7 @@ func (co *chosenOffering) describe(b *Bin, c *binChoice) {
 	}
 	b.Requests = co.content.Add(daemons)
 	for dim := range b.Requests { // attachments are no resource of a node: it would never report them
-		if pm.names.Attaches(dim) {
+		if pm.Names.Attaches(dim) {
 			b.Requests[dim] = 0
 		}
 	}
@@ -379,10 +376,10 @@ func insertSorted(list []string, value string) []string {
 }
 
 // lowerMinValues asks for no more different values than the rows have.
-func (pm *poolMarket) lowerMinValues(set require.Set, rows require.Bits) require.Set {
+func (pm *Pool) lowerMinValues(set require.Set, rows require.Bits) require.Set {
 	out := slices.Clone(set)
 	for i := range out {
-		if index := pm.pool.Catalog.Index(); out[i].MinValues > 0 && index.Knows(out[i].Key) {
+		if index := pm.Spec.Catalog.Index(); out[i].MinValues > 0 && index.Knows(out[i].Key) {
 			out[i].MinValues = min(out[i].MinValues, index.Spread(out[i].Key, rows))
 		}
 	}
@@ -390,12 +387,26 @@ func (pm *poolMarket) lowerMinValues(set require.Set, rows require.Bits) require
 }
 
 // decidable are the demands that the launch decides about: the rest holds for every node of the pool.
-func (pm *poolMarket) decidable(term require.Set) require.Set {
+func (pm *Pool) decidable(term require.Set) require.Set {
 	var out require.Set
 	for _, e := range term {
-		if _, fixed := pm.fixedLabels.Get(e.Key); !fixed && pm.pool.Catalog.Index().Knows(e.Key) {
+		if _, fixed := pm.FixedLabels.Get(e.Key); !fixed && pm.Spec.Catalog.Index().Knows(e.Key) {
 			out = out.With(e.Key, e.Values)
 		}
 	}
 	return out
+}
+
+// LabelsAgree reports whether the feasible sets' alternatives want the same values of labels that the pool leaves open.
+func (co *Choice) LabelsAgree() bool {
+	var settled cluster.Labels
+	for _, m := range co.Matches {
+		for _, label := range m.OpenLabels {
+			if value, ok := settled.Get(label.Key); ok && value != label.Value {
+				return false
+			}
+		}
+		settled = settled.Merge(m.OpenLabels)
+	}
+	return true
 }
