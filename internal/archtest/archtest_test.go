@@ -105,6 +105,8 @@ func allowed() map[[2]string]string {
 			"register",
 
 		{"internal/render", "internal/schedule"}: "what is described lies beside those who describe it",
+		{"internal/render", "internal/market"}:   "what is described lies beside those who describe it",
+		{"internal/render", "internal/purchase"}: "what is described lies beside those who describe it",
 		{"internal/render", "internal/topology"}: "what is described lies beside those who describe it",
 		{"internal/plan", "internal/render"}: "a condition in the API holds words: whether it says a reason is asked " +
 			"of them",

@@ -97,10 +97,10 @@ func TestGlossaryNamesWhatExists(t *testing.T) {
 		t.Error(problem)
 	}
 	for row, want := range map[string]string{
-		"| bin | A node. | `schedule.NoSuchBin` |":                         "schedule.NoSuchBin",
-		"| bin | A node. | `nowhere.Bin` |":                                "nowhere.Bin",
-		"| bin | A node. | `market.Bin.NoSuchField` |":                   "market.Bin.NoSuchField",
-		"| bin | A node. |  |":                                             "where",
+		"| bin | A node. | `schedule.NoSuchBin` |":                     "schedule.NoSuchBin",
+		"| bin | A node. | `nowhere.Bin` |":                            "nowhere.Bin",
+		"| bin | A node. | `market.Bin.NoSuchField` |":                 "market.Bin.NoSuchField",
+		"| bin | A node. |  |":                                         "where",
 		"| bin | A | `market.Bin` |\n| bin | Another | `market.Bin` |": "twice",
 	} {
 		if _, problems := glossaryProblems(t, row); len(problems) != 1 || !strings.Contains(problems[0], want) {

@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
@@ -91,7 +92,7 @@ type Proposal struct {
 	// Truncated says that the search came to the end of its budget of steps before it had looked at all nodes.
 	Truncated bool
 	// Faults are invariants of placements that were found violated.
-	Faults []schedule.Fault
+	Faults []purchase.Fault
 }
 
 // BlockedNode says why a node is not taken away.

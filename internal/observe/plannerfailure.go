@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/render"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // PlannerFailed tells that something has failed that should never fail, and what was done about it. It is written to
@@ -65,7 +65,7 @@ func (o *Observer) SnapshotSaved(path string, err error) {
 }
 
 // tellFaults tells the invariants that a placement has found violated.
-func (o *Observer) tellFaults(faults []schedule.Fault) {
+func (o *Observer) tellFaults(faults []purchase.Fault) {
 	for _, f := range faults {
 		o.metrics.Breakdowns.Faults.WithLabelValues(render.Invariant(f.Invariant)).Inc()
 		if o.events.RecentLogs.Learn("fault/"+f.Class, o.events.RecentLogs.Hash(render.Fault(f))) {

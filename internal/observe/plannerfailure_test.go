@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/lifecycle"
 	"github.com/tenon-sh/tenon/internal/plan"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
@@ -109,7 +109,7 @@ func TestQuarantineIsShown(t *testing.T) {
 	p := &plan.Plan{Provisioned: true, Placement: schedule.Placement{
 		Unplaced: []schedule.Unplaced{{Pod: pod("1"), Failed: a}, {Pod: pod("2"), Failed: a},
 			{Pod: pod("3"), Failed: b}},
-		Faults: []schedule.Fault{{Invariant: schedule.OneGroup, Class: "a", Have: 2, Most: 1}}}}
+		Faults: []purchase.Fault{{Invariant: purchase.OneGroup, Class: "a", Have: 2, Most: 1}}}}
 	o.Planned(s, p, 0)
 	text := strings.Join(r.lines, "\n")
 	if strings.Count(text, "boom") != 2 || strings.Count(text, "bang") != 1 {

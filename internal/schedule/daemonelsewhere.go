@@ -5,15 +5,16 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // buyWithoutForeignDaemons buys nodes without DaemonSets that fit in other pools only, for pods that no pool holds
 // together with all DaemonSets. The pod sets of these pods are returned; what is for sale is left to each pool's own
 // rule.
-func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSet) (bins []*openBin,
+func (p *Placement) buyWithoutForeignDaemons(b *purchase.Buyer, podSets []*topology.PodSet) (bins []*purchase.OpenBin,
 	settled []*topology.PodSet) {
-	mk := b.market
+	mk := b.Market
 	if mk.DaemonsElsewhere == nil {
 		return nil, nil
 	}
@@ -29,9 +30,9 @@ func (p *Placement) buyWithoutForeignDaemons(b *buyer, podSets []*topology.PodSe
 		p.Hopeless = false // what there is for it depends on who else is there
 	}
 	mk.RequireDaemons(market.AllDaemons())
-	bins = b.buy(podSets)
+	bins = b.Buy(podSets)
 	for _, pm := range mk.Pools {
-		if !slices.ContainsFunc(bins, func(b *openBin) bool { return b.host == nil && b.pool == pm }) {
+		if !slices.ContainsFunc(bins, func(b *purchase.OpenBin) bool { return b.Host == nil && b.Pool == pm }) {
 			continue
 		}
 		for _, o := range pm.Omitted {

@@ -8,14 +8,22 @@ import (
 
 // hostFitter puts pods on hosts that are there or on their way.
 type hostFitter struct {
-	counts  *topology.Counts
-	market  *market.Market // for the classes' texts
-	hosts   []*topology.Host
-	podSets []*topology.PodSet
-	out     *Placement
+	counts   *topology.Counts
+	market   *market.Market // for the classes' texts
+	hosts    []*topology.Host
+	podSets  []*topology.PodSet
+	assigned []Assignment
 	// steps counts hosts that were looked at, rounds how often all were; exhausted says that there were too many.
 	steps, rounds int
 	exhausted     bool
+}
+
+// FillHosts gives pods places on hosts, as a placement does before it buys anything.
+func FillHosts(counts *topology.Counts, mk *market.Market, hosts []*topology.Host,
+	podSets []*topology.PodSet) []Assignment {
+	f := &hostFitter{counts: counts, market: mk, hosts: hosts, podSets: podSets}
+	f.fitAll()
+	return f.assigned
 }
 
 // fitAll sends pods to the nodes that were made for their kind first, which is what makes planning again after a
@@ -158,7 +166,7 @@ func (f *hostFitter) suits(h *topology.Host, p *topology.PodSet) bool {
 // place gives n pods of the pod set a place on the host.
 func (f *hostFitter) place(p *topology.PodSet, h *topology.Host, n int) {
 	for _, pod := range p.TakePods(n) {
-		f.out.Assigned = append(f.out.Assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
+		f.assigned = append(f.assigned, Assignment{Pod: pod, Host: h.Name, Claim: h.Claim})
 	}
 	h.Occupy(p, n)
 	f.counts.AddPods(h.Position, p, n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
@@ -64,7 +65,7 @@ type Placement struct {
 	Squeezed []Squeeze
 
 	// Faults are invariants that were found violated, and none if this package makes no mistake.
-	Faults []Fault
+	Faults []purchase.Fault
 
 	// helpRev is the snapshot's Help; hopeless are the reasons of classes of which nothing can be placed until it
 	// changes.
@@ -103,18 +104,19 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 	out.reuseHopeless(settings.LastPlacement, podSets)
 
 	// 2. Use the nodes that are there and those on their way, as kube-scheduler would.
-	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets, out: &out}
+	fit := &hostFitter{counts: counts, market: mk, hosts: houses, podSets: podSets}
 	fit.findHopeless()
 	fit.fitAll()
+	out.Assigned = fit.assigned
 	later = append(later, fit.takeOutUndecided()...)
 
 	// 3. Buy nodes for the rest.
 	refused := setAside(podSets)
 	out.takeOutHeld(podSets, settings.HeldPods)
 	out.Omitted = mk.Omitted()
-	b := &buyer{market: mk, counts: counts, hosts: houses, usePreferences: !settings.IgnorePreferences}
+	b := &purchase.Buyer{Market: mk, Counts: counts, Hosts: houses, UsePreferences: !settings.IgnorePreferences}
 	foreign, squeezed := out.buyNodes(b, podSets, settings.AllowSqueeze)
-	out.Deferred, out.Truncated, out.Faults = len(later), b.truncated || fit.exhausted, b.faults
+	out.Deferred, out.Truncated, out.Faults = len(later), b.Truncated || fit.exhausted, b.Faults
 
 	// 4. Say why, where there is none.
 	if squeezed {
@@ -134,9 +136,10 @@ func Place(o *cluster.Overlay, settings Settings) Placement {
 
 // buyNodes buys nodes for the pods that are left. foreign are the pod sets for which nodes were looked for without
 // DaemonSets that fit in other pools only; squeezed says that no room is kept for any DaemonSet at the end.
-func (p *Placement) buyNodes(b *buyer, podSets []*topology.PodSet, allowSqueeze bool) (foreign []*topology.PodSet,
+func (p *Placement) buyNodes(b *purchase.Buyer, podSets []*topology.PodSet,
+	allowSqueeze bool) (foreign []*topology.PodSet,
 	squeezed bool) {
-	bins := b.buy(podSets)
+	bins := b.Buy(podSets)
 	more, foreign := p.buyWithoutForeignDaemons(b, podSets)
 	bins = append(bins, more...)
 	if allowSqueeze {
@@ -146,10 +149,10 @@ func (p *Placement) buyNodes(b *buyer, podSets []*topology.PodSet, allowSqueeze 
 	bins = p.separateHostPods(bins)
 	p.Bins = make([]market.Bin, len(bins))
 	for i, bin := range bins {
-		p.Bins[i] = bin.finish()
+		p.Bins[i] = bin.Finish()
 		p.Price += bin.Price
 	}
-	p.Bound = b.lowerBound(bins)
+	p.Bound = b.LowerBound(bins)
 	return foreign, squeezed
 }
 
@@ -167,14 +170,14 @@ func (p *Placement) addRefused(refused []*topology.PodSet, later []*cluster.Pod)
 }
 
 // separateHostPods sets aside what went to hosts that are there, and returns the new nodes.
-func (p *Placement) separateHostPods(bins []*openBin) []*openBin {
-	return slices.DeleteFunc(bins, func(b *openBin) bool {
-		if b.host == nil {
+func (p *Placement) separateHostPods(bins []*purchase.OpenBin) []*purchase.OpenBin {
+	return slices.DeleteFunc(bins, func(b *purchase.OpenBin) bool {
+		if b.Host == nil {
 			return false
 		}
-		for _, ld := range b.contents {
-			for _, pod := range ld.pods {
-				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.host.Name, Claim: b.host.Claim,
+		for _, ld := range b.Contents {
+			for _, pod := range ld.Pods {
+				p.Assigned = append(p.Assigned, Assignment{Pod: pod, Host: b.Host.Name, Claim: b.Host.Claim,
 					Later: true})
 			}
 		}

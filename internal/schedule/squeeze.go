@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
@@ -28,8 +29,8 @@ type Squeeze struct {
 // DaemonSets that could not preempt the pod are left out too: very many small ones would otherwise keep all pods from
 // their nodes. A DaemonSet of higher priority than the pod is always counted, for it would take the pod's place on each
 // node that is bought. It reports whether it did anything; the market is left without any DaemonSet then.
-func (p *Placement) squeeze(b *buyer, podSets []*topology.PodSet) (bins []*openBin, squeezed bool) {
-	mk := b.market
+func (p *Placement) squeeze(b *purchase.Buyer, podSets []*topology.PodSet) (bins []*purchase.OpenBin, squeezed bool) {
+	mk := b.Market
 	podSets = overrunPodSets(mk, podSets)
 	if len(podSets) == 0 {
 		return nil, false
@@ -39,10 +40,10 @@ func (p *Placement) squeeze(b *buyer, podSets []*topology.PodSet) (bins []*openB
 		p.Hopeless = false // what there is for it depends on others' priorities now
 	}
 	mk.RequireDaemons(market.FittingDaemons())
-	bins = b.buy(podSets)
+	bins = b.Buy(podSets)
 	for _, same := range groupByPreemptors(mk.Snapshot.Daemons, podSets) {
 		mk.RequireDaemons(market.PreemptingDaemons(same[len(same)-1].Class.Priority))
-		bins = append(bins, b.buy(same)...)
+		bins = append(bins, b.Buy(same)...)
 	}
 	for _, bin := range bins {
 		p.noteSqueeze(bin)
@@ -74,14 +75,14 @@ func setAsideRunning(podSets []*topology.PodSet) (putBack func()) {
 }
 
 // noteSqueeze counts a node on which not all DaemonSets find room.
-func (p *Placement) noteSqueeze(b *openBin) {
-	if b.host != nil || len(b.contents) == 0 {
+func (p *Placement) noteSqueeze(b *purchase.OpenBin) {
+	if b.Host != nil || len(b.Contents) == 0 {
 		return
 	}
-	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.pool.Spec.Name })
+	i := slices.IndexFunc(p.Squeezed, func(s Squeeze) bool { return s.Pool == b.Pool.Spec.Name })
 	if i < 0 {
 		i = len(p.Squeezed)
-		p.Squeezed = append(p.Squeezed, Squeeze{Pool: b.pool.Spec.Name, Pod: b.contents[0].pods[0]})
+		p.Squeezed = append(p.Squeezed, Squeeze{Pool: b.Pool.Spec.Name, Pod: b.Contents[0].Pods[0]})
 	}
 	p.Squeezed[i].Nodes++
 }

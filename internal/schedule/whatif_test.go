@@ -9,15 +9,16 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/resource"
 	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/whatif"
 )
 
 // settled is a cluster that diverse pods were placed on, of which a part is gone again.
-func settled(r *rand.Rand, catalog *cluster.Catalog, n int) (*cluster.Snapshot, []schedule.RemovableNode) {
+func settled(r *rand.Rand, catalog *cluster.Catalog, n int) (*cluster.Snapshot, []whatif.RemovableNode) {
 	pool := &cluster.Pool{Name: "pool", NodeClass: cluster.NodeClassState{Ready: true}, Catalog: catalog}
 	s := &cluster.Snapshot{Names: &resource.Names{}, Pods: diversePods(n), Pools: []*cluster.Pool{pool}}
 	placed := schedule.Place(s.Seal().SchedulerView(), schedule.Settings{})
 	out := &cluster.Snapshot{Names: s.Names, Pools: s.Pools}
-	var departures []schedule.RemovableNode
+	var departures []whatif.RemovableNode
 	for i := range placed.Bins {
 		b, name := &placed.Bins[i], fmt.Sprintf("node-%03d", i)
 		kind, _ := catalog.Type(b.Types[0])
@@ -25,7 +26,7 @@ func settled(r *rand.Rand, catalog *cluster.Catalog, n int) (*cluster.Snapshot, 
 		zone, _ := zones.Pick()
 		out.Nodes = append(out.Nodes, &cluster.Node{Name: name, Ready: true, Allocatable: kind.Allocatable,
 			Labels: cluster.LabelsOf(map[string]string{cluster.ZoneLabel: zone, cluster.HostnameLabel: name})})
-		d := schedule.RemovableNode{Host: name}
+		d := whatif.RemovableNode{Host: name}
 		for _, p := range b.Pods {
 			if q := *p; r.IntN(2) == 0 {
 				q.Unschedulable, q.Node, q.Owner = false, name, "owner"
@@ -38,7 +39,7 @@ func settled(r *rand.Rand, catalog *cluster.Catalog, n int) (*cluster.Snapshot, 
 }
 
 // play tries what happens if a departure goes: what its pods without room are worth, and what new nodes cost.
-func play(w *schedule.WhatIf, i int) string {
+func play(w *whatif.WhatIf, i int) string {
 	whole := w.Remove(i)
 	out := fmt.Sprint(whole, w.WorthWithoutRoom())
 	if !whole {
@@ -56,8 +57,8 @@ func TestStageForgetsWhatIsUndone(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s, departures := settled(r, catalog, 300)
-		fresh := func() *schedule.WhatIf {
-			w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
+		fresh := func() *whatif.WhatIf {
+			w := whatif.New(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
 				return true
 			})
 			order := make([]int, len(departures))
@@ -83,7 +84,7 @@ func TestStageForgetsWhatIsUndone(t *testing.T) {
 	}
 }
 
-func guests(w *schedule.WhatIf, i int) (n int) {
+func guests(w *whatif.WhatIf, i int) (n int) {
 	for range w.PodsFromOthers(i) {
 		n++
 	}
@@ -93,7 +94,7 @@ func guests(w *schedule.WhatIf, i int) (n int) {
 // Departures that are kept one after the other leave every pod on one node, and no node with more than it holds.
 func TestStageKeepsCount(t *testing.T) {
 	s, departures := settled(rand.New(rand.NewPCG(1, 4)), largeCatalog(), 400)
-	w := schedule.NewWhatIf(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
+	w := whatif.New(s.SchedulerView(), schedule.Settings{}, departures, func(*cluster.Host) bool {
 		return true
 	})
 	order := make([]int, len(departures))

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/disrupt"
-	"github.com/tenon-sh/tenon/internal/schedule"
+	"github.com/tenon-sh/tenon/internal/whatif"
 )
 
 // Find looks at every candidate for a cheaper way to run its pods.
@@ -57,7 +57,7 @@ func find(s *cluster.Snapshot, set disrupt.Settings, steps int) disrupt.Proposal
 type searcher struct {
 	s             *cluster.Snapshot
 	set           disrupt.Settings
-	whatIf        *schedule.WhatIf
+	whatIf        *whatif.WhatIf
 	budgets       *disrupt.BudgetTracker
 	evictionRates *disrupt.EvictionRates
 	totals        disrupt.PoolTotals
@@ -88,21 +88,21 @@ func newSearcher(s *cluster.Snapshot, set disrupt.Settings, candidates, busy []d
 			sr.wakeAt = cluster.Earlier(sr.wakeAt, p.Budgets[i].ChangesAt)
 		}
 	}
-	departures := make([]schedule.RemovableNode, len(busy))
+	departures := make([]whatif.RemovableNode, len(busy))
 	for i, c := range busy {
 		sr.candidates = append(sr.candidates, searchCandidate{Candidate: c,
 			blocked: disrupt.BlockedNode{Claim: c.Claim.Name,
 				Node: c.Node.Name, Reason: disrupt.NothingCheaper}})
 		sr.packingBudget += len(c.Pods) / 4
 		sr.byNode[c.Node.Name] = i
-		departures[i] = schedule.RemovableNode{Host: c.Node.Name, Pods: c.Pods}
+		departures[i] = whatif.RemovableNode{Host: c.Node.Name, Pods: c.Pods}
 	}
 	for i := range candidates {
 		if candidates[i].Empty { // it is about to go by itself
 			sr.emptyNodes[candidates[i].Node.Name] = true
 		}
 	}
-	sr.whatIf = schedule.NewWhatIf(withoutLeaving(s), set.Schedule, departures, func(h *cluster.Host) bool {
+	sr.whatIf = whatif.New(withoutLeaving(s), set.Schedule, departures, func(h *cluster.Host) bool {
 		return !sr.emptyNodes[h.Name] && sr.mayReceivePods(h)
 	})
 	for i := range sr.candidates {
@@ -195,11 +195,11 @@ func splitByRules(s *cluster.Snapshot, set disrupt.Settings, busy []disrupt.Cand
 	if len(busy) == 0 {
 		return nil, nil
 	}
-	departures := make([]schedule.RemovableNode, len(busy))
+	departures := make([]whatif.RemovableNode, len(busy))
 	for i := range busy {
-		departures[i] = schedule.RemovableNode{Host: busy[i].Node.Name, Pods: busy[i].Pods}
+		departures[i] = whatif.RemovableNode{Host: busy[i].Node.Name, Pods: busy[i].Pods}
 	}
-	for i, in := range schedule.WithinRuleBounds(s, set.Schedule, departures, rotationStart(s, len(busy))) {
+	for i, in := range whatif.WithinRuleBounds(s, set.Schedule, departures, rotationStart(s, len(busy))) {
 		if in {
 			taken = append(taken, busy[i])
 		} else {

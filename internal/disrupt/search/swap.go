@@ -7,10 +7,10 @@ import (
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/command"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 
 	"github.com/tenon-sh/tenon/internal/disrupt"
 	"github.com/tenon-sh/tenon/internal/disrupt/saving"
-	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
 // goodSwapShare is the part of what could be saved at best from which on a node is exchanged for another by itself: if
@@ -61,11 +61,11 @@ func (sr *searcher) priceAndNeeded(places []int, chosen []disrupt.Candidate) (be
 
 // noSwapReason says why a node stays in whose place no single other one can be bought; saved is what the cheapest with
 // room would save.
-func noSwapReason(reason schedule.NoSwapReason, saved, needed float64) disrupt.BlockedNode {
+func noSwapReason(reason purchase.NoSwapReason, saved, needed float64) disrupt.BlockedNode {
 	switch {
-	case reason == schedule.FewValues:
+	case reason == purchase.FewValues:
 		return disrupt.BlockedNode{Reason: disrupt.MinValuesTooDear, Saving: saved, NeededSaving: needed}
-	case reason == schedule.NotAlone:
+	case reason == purchase.NotAlone:
 		return disrupt.BlockedNode{Reason: disrupt.PodsStranded, Saving: saved, NeededSaving: needed}
 	case math.IsInf(saved, -1):
 		return disrupt.BlockedNode{Reason: disrupt.NothingCheaper, NeededSaving: needed}

@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"slices"
@@ -19,23 +19,23 @@ const (
 	NotAlone  NoSwapReason = "NotAlone"  // the pods may not all be together there
 )
 
-// chooseOne finds one new node, below the price, that holds all the contents under the pins; reason says what keeps it
+// ChooseOne finds one new node, below the price, that holds all the contents under the pins; reason says what keeps it
 // from that. It is quicker than buy and asks less: pods may not need one another more than they did where they were, so
 // it is for pods of one node.
 //
 // price is what the cheapest node would cost that has room for them, +Inf if there is none.
-func (b *buyer) chooseOne(contents []binContent, pins require.Set, below float64) (c *market.Choice, price float64,
+func (b *Buyer) ChooseOne(contents []Content, pins require.Set, below float64) (c *market.Choice, price float64,
 	reason NoSwapReason) {
 	var sets []*market.FeasibleSet
 	var sum resource.Vector
 	for _, ld := range contents {
-		sum = sum.Add(ld.podSet.Class.Requests.Times(int64(len(ld.pods))))
-		if s := b.market.FeasibleSet([]*cluster.PodClass{ld.podSet.Class}, pins); !slices.Contains(sets, s) {
+		sum = sum.Add(ld.PodSet.Class.Requests.Times(int64(len(ld.Pods))))
+		if s := b.Market.FeasibleSet([]*cluster.PodClass{ld.PodSet.Class}, pins); !slices.Contains(sets, s) {
 			sets = append(sets, s)
 		}
 	}
 	slices.SortFunc(sets, func(x, y *market.FeasibleSet) int { return x.Number - y.Number })
-	pm, row, price := b.market.CheapestFor(sets, &sum)
+	pm, row, price := b.Market.CheapestFor(sets, &sum)
 	if pm == nil || price >= below {
 		return nil, price, TooDear
 	}
@@ -49,20 +49,20 @@ func (b *buyer) chooseOne(contents []binContent, pins require.Set, below float64
 	return c, price, ""
 }
 
-// takeOne makes a new node of what was chosen for the contents. The counts are told nothing of it.
-func (b *buyer) takeOne(c *market.Choice, contents []binContent) *openBin {
-	out := &openBin{Bin: c.ToBin(), pool: c.Pool, offering: c.Offering, contents: contents}
+// TakeOne makes a new node of what was chosen for the contents. The counts are told nothing of it.
+func (b *Buyer) TakeOne(c *market.Choice, contents []Content) *OpenBin {
+	out := &OpenBin{Bin: c.ToBin(), Pool: c.Pool, offering: c.Offering, Contents: contents}
 	out.offerings = c.Offerings
-	out.pool.Headroom.Charge(out.Capacity, 1)
+	out.Pool.Headroom.Charge(out.Capacity, 1)
 	return out
 }
 
-// allFit reports whether all the node's pods get in, in whatever order, as kube-scheduler lets them.
-func (b *buyer) allFit(bin *openBin) bool {
-	v := b.openNodes([]*openBin{bin})
+// AllFit reports whether all the node's pods get in, in whatever order, as kube-scheduler lets them.
+func (b *Buyer) AllFit(bin *OpenBin) bool {
+	v := b.openNodes([]*OpenBin{bin})
 	v.letIn(func(*topology.PodSet) bool { return true })
-	for j := range bin.contents {
-		if v.in[0][j] < len(bin.contents[j].pods) {
+	for j := range bin.Contents {
+		if v.in[0][j] < len(bin.Contents[j].Pods) {
 			return false
 		}
 	}

@@ -1,11 +1,13 @@
-package schedule
+package whatif
 
 import (
 	"slices"
 
 	"github.com/tenon-sh/tenon/internal/cluster"
 	"github.com/tenon-sh/tenon/internal/market"
+	"github.com/tenon-sh/tenon/internal/purchase"
 	"github.com/tenon-sh/tenon/internal/resource"
+	"github.com/tenon-sh/tenon/internal/schedule"
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
@@ -20,24 +22,18 @@ type RemovableNode struct {
 //
 // A what-if begins with Leave, may go on with Buy, and ends with Keep, after which the next one builds on it, or Undo.
 type WhatIf struct {
-	counts    *topology.Counts
+	targets
 	market    *market.Market
-	buyer     *buyer
+	buyer     *purchase.Buyer
 	departing []*departingNode
-	targets   []*targetNode
-	trees     map[string]*targetTree
-	dims      []int
 	// promisedHosts are the hosts that pods of the overlay have been sent to.
 	promisedHosts map[string]bool
 
-	undoLog       []undoStep
-	assigned      []Assignment
-	withoutRoom   []movingBatch   // of the what-if: who has found no room yet
-	newBins       []*openBin      // what was bought for them
-	supplyBefore  *market.Supply  // what was for sale before
-	binsNamed     int             // new nodes so far
-	scratchCounts topology.Counts // memory of the copies on which chosen offerings are tried
-	steps         int             // how often rules were looked at so far, about
+	withoutRoom   []movingBatch       // of the what-if: who has found no room yet
+	newBins       []*purchase.OpenBin // what was bought for them
+	supplyBefore  *market.Supply      // what was for sale before
+	binsNamed     int                 // new nodes so far
+	scratchCounts topology.Counts     // memory of the copies on which chosen offerings are tried
 }
 
 // departingNode is a departure as the what-if sees it.
@@ -46,22 +42,6 @@ type departingNode struct {
 	pods []movingBatch
 	// stuckPod is a pod that can't be moved at all.
 	stuckPod *cluster.Pod
-}
-
-// targetNode is a node that stays and may take pods.
-type targetNode struct {
-	*topology.Host
-	// closed target nodes take nobody: they are no place for pods that move, or they go.
-	closed, removed bool
-	moved           []movingBatch // pods that have been given a place here
-	fillOrder       int           // in which order it is filled
-	treeLeaves      []treeLeaf
-}
-
-// treeLeaf is where a target node is in a tree.
-type treeLeaf struct {
-	tree  *targetTree
-	index int
 }
 
 // movingPods is a kind of pods on the what-if.
@@ -83,18 +63,19 @@ type movingBatch struct {
 	pods []*cluster.Pod
 }
 
-// NewWhatIf takes the cluster in. Pods of the overlay that look for a place are given one before anybody moves, where
+// New takes the cluster in. Pods of the overlay that look for a place are given one before anybody moves, where
 // there is one. open says which hosts may be given pods that move.
-func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode,
+func New(o *cluster.Overlay, settings schedule.Settings, departures []RemovableNode,
 	open func(*cluster.Host) bool) *WhatIf {
 	pending := o.Pending()
 	all := pending[:len(pending):len(pending)]
 	for i := range departures {
 		all = append(all, departures[i].Pods...)
 	}
-	w := &WhatIf{counts: topology.NewCounts(o.Base, all, !settings.IgnorePreferences), market: market.New(o.Base,
-		settings.RelaxMinValues), trees: make(map[string]*targetTree), promisedHosts: make(map[string]bool)}
-	w.buyer = &buyer{market: w.market, usePreferences: !settings.IgnorePreferences}
+	w := &WhatIf{market: market.New(o.Base, settings.RelaxMinValues), promisedHosts: make(map[string]bool),
+		targets: targets{counts: topology.NewCounts(o.Base, all, !settings.IgnorePreferences),
+			trees: make(map[string]*targetTree)}}
+	w.buyer = &purchase.Buyer{Market: w.market, UsePreferences: !settings.IgnorePreferences}
 	sorter := topology.NewPodSetBuilder(w.counts)
 	for _, p := range pending {
 		set := sorter.PodSetOf(p)
@@ -108,10 +89,8 @@ func NewWhatIf(o *cluster.Overlay, settings Settings, departures []RemovableNode
 	w.counts.AddHosts(o.LeavingHosts())
 	w.counts.MarkDaemonFollowers(sorter.PodSets)
 	w.market.NoteDaemonFollowers(sorter.PodSets)
-	var settled Placement
-	(&hostFitter{counts: w.counts, market: w.market, hosts: houses, podSets: waiting, out: &settled}).fitAll()
-	for i := range settled.Assigned {
-		w.promisedHosts[settled.Assigned[i].Host] = true
+	for _, a := range schedule.FillHosts(w.counts, w.market, houses, waiting) {
+		w.promisedHosts[a.Host] = true
 	}
 	for _, p := range sorter.PodSets {
 		p.Pods = nil
@@ -175,19 +154,6 @@ func addToBatch(list []movingBatch, m *movingPods, pods ...*cluster.Pod) []movin
 	return append(list, movingBatch{m, slices.Clone(pods)})
 }
 
-// findTargets finds the hosts that go, and those that take pods.
-func (w *WhatIf) findTargets(hosts []*topology.Host, departures []RemovableNode, open func(*cluster.Host) bool) {
-	byName := make(map[string]*targetNode, len(hosts))
-	for _, h := range hosts {
-		target := &targetNode{Host: h, closed: h.Closed || h.Reserved || h.Undecided || !open(h.Host)}
-		w.targets = append(w.targets, target)
-		byName[h.Name] = target
-	}
-	for i, d := range w.departing {
-		d.node = byName[departures[i].Host]
-	}
-}
-
 // computeWorth works out what pods of each pod set are worth: what they have to pay at least, whatever nodes are
 // bought.
 func (w *WhatIf) computeWorth() {
@@ -204,14 +170,14 @@ func (w *WhatIf) computeWorth() {
 			counts[i] += len(b.pods)
 		}
 	}
-	worth := w.buyer.worthOf(classes, counts)
+	worth := w.buyer.WorthOf(classes, counts)
 	for m, i := range at {
 		m.worth = worth[i]
 	}
 }
 
 // Faults are the invariants that were found violated so far.
-func (w *WhatIf) Faults() []Fault { return w.buyer.faults }
+func (w *WhatIf) Faults() []purchase.Fault { return w.buyer.Faults }
 
 // Steps is about how often rules between pods have been looked at so far: most of the work where there are many.
 func (w *WhatIf) Steps() int { return w.steps }

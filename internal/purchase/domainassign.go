@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"slices"
@@ -29,7 +29,7 @@ type domainAssigner struct {
 	usePreferences bool
 	// hosts are asked first: a domain may open for one more pod only after others have gone elsewhere.
 	hosts    []*topology.Host
-	hostBins []*openBin
+	hostBins []*OpenBin
 	// assignedSets are the feasible sets to which the pod sets' pods were assigned, one after the other.
 	assignedSets map[*topology.PodSet][]*market.FeasibleSet
 	shares       []*domainShare
@@ -166,8 +166,8 @@ func (da *domainAssigner) placeOnHost(c *domainChoice) bool {
 			if da.counts.SpreadsOverSeveralKeys(p) {
 				da.assignedSets[p] = append(da.assignedSets[p], c.anyDomain)
 			}
-			da.hostBins = append(da.hostBins, &openBin{host: host,
-				contents: []binContent{{p, p.TakePods(1), c.anyDomain}}})
+			da.hostBins = append(da.hostBins, &OpenBin{Host: host,
+				Contents: []Content{{p, p.TakePods(1), c.anyDomain}}})
 			c.group.units--
 			return true
 		}

@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"slices"
@@ -26,12 +26,12 @@ const OneGroup Invariant = iota
 
 // keepConsistentGroups keeps the groups that together ask for no more pods of a pod set than there are, and writes down
 // which do not.
-func (b *buyer) keepConsistentGroups(groups []*podGroup) []*podGroup {
+func (b *Buyer) keepConsistentGroups(groups []*podGroup) []*podGroup {
 	given := make(map[*topology.PodSet]int)
 	return slices.DeleteFunc(groups, func(g *podGroup) bool {
 		for _, member := range g.members {
 			if have := given[member.podSet] + member.count*g.units; have > member.podSet.PlaceableNow() {
-				b.faults = append(b.faults, Fault{
+				b.Faults = append(b.Faults, Fault{
 					Invariant: OneGroup, Class: member.podSet.Class.Key, Have: have,
 					Most: member.podSet.PlaceableNow()})
 				return true

@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"maps"
@@ -70,7 +70,7 @@ type preferenceScores struct {
 	// sortNumbers numbers the sorts of offerings, sortExamples has an offering of each, sortsByMarket says which sort
 	// each offering of a market is, scores how far each sort meets each like.
 	sortNumbers   map[string]int32
-	sortExamples  []poolOffering
+	sortExamples  []offering
 	sortsByMarket map[*market.Pool][]int32
 	scores        [][]float32
 }
@@ -125,7 +125,7 @@ func (t *preferenceScores) sortsOf(pm *market.Pool) []int32 {
 		if !known {
 			sort = int32(len(t.sortExamples))
 			t.sortNumbers[string(text)] = sort
-			t.sortExamples = append(t.sortExamples, poolOffering{pm, i})
+			t.sortExamples = append(t.sortExamples, offering{pm, i})
 		}
 		of[i] = sort
 	}
@@ -152,7 +152,7 @@ func (t *preferenceScores) same(pm *market.Pool, i, j int) bool {
 }
 
 // scoresOf says, for each like, how far each offering meets it.
-func (t *preferenceScores) scoresOf(offerings []poolOffering) [][]float32 {
+func (t *preferenceScores) scoresOf(offerings []offering) [][]float32 {
 	out := make([][]float32, len(t.list))
 	for _, r := range offerings {
 		if len(t.list) > 0 {

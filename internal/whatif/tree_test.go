@@ -1,4 +1,4 @@
-package schedule
+package whatif
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"cmp"
@@ -17,23 +17,23 @@ type tierPacker struct {
 	tier           []*market.Pool
 	items          []*packItem
 	preferences    *preferenceScores
-	buyer          *buyer
+	buyer          *Buyer
 	problem        pack.Problem
-	offerings      []poolOffering // by bin type
+	offerings      []offering // by bin type
 	setNumbers     map[*market.FeasibleSet]int
 	setByOfferings map[string]int // by the offerings that a feasible set has
 	feasibleSets   []*market.FeasibleSet
 	reservations   map[string]int
 }
 
-// poolOffering is an offering of a market.
-type poolOffering struct {
+// offering is an offering of a market.
+type offering struct {
 	market *market.Pool
 	index  int
 }
 
 // newTierPacker writes the items and the tier down as a problem of packing.
-func (b *buyer) newTierPacker(tier []*market.Pool, items []*packItem, preferences *preferenceScores) *tierPacker {
+func (b *Buyer) newTierPacker(tier []*market.Pool, items []*packItem, preferences *preferenceScores) *tierPacker {
 	t := &tierPacker{tier: tier, items: items, preferences: preferences, buyer: b,
 		setNumbers: make(map[*market.FeasibleSet]int), setByOfferings: make(map[string]int),
 		reservations: make(map[string]int)}
@@ -58,8 +58,8 @@ func (b *buyer) newTierPacker(tier []*market.Pool, items []*packItem, preference
 		}
 		t.problem.FeasibleSets = append(t.problem.FeasibleSets, bits)
 	}
-	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), b.brief
-	if !b.market.RelaxMinValues && slices.ContainsFunc(tier, func(pm *market.Pool) bool {
+	t.problem.Preferences, t.problem.Brief = t.preferences.scoresOf(t.offerings), b.Brief
+	if !b.Market.RelaxMinValues && slices.ContainsFunc(tier, func(pm *market.Pool) bool {
 		return pm.FirstMinValuesKey() != ""
 	}) {
 		t.problem.Suits = t.meetsMinValues
@@ -138,10 +138,10 @@ func (t *tierPacker) addBinTypes(shelf int, pm *market.Pool) {
 			if len(t.problem.BinTypes) == cap(t.problem.BinTypes) {
 				t.growBinTypes(wanted.Count())
 			}
-			t.offerings, t.problem.BinTypes = append(t.offerings, poolOffering{pm, i}),
+			t.offerings, t.problem.BinTypes = append(t.offerings, offering{pm, i}),
 				append(t.problem.BinTypes, offer)
 		case o.Price < t.problem.BinTypes[twin].Price:
-			t.offerings[twin], t.problem.BinTypes[twin] = poolOffering{pm, i}, offer
+			t.offerings[twin], t.problem.BinTypes[twin] = offering{pm, i}, offer
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (t *tierPacker) numberReservation(o *cluster.Offering) int {
 	if !known {
 		n = len(t.problem.Reservations)
 		t.reservations[o.Reservation] = n
-		t.problem.Reservations = append(t.problem.Reservations, t.buyer.market.Reservations[o.Reservation])
+		t.problem.Reservations = append(t.problem.Reservations, t.buyer.Market.Reservations[o.Reservation])
 	}
 	return n
 }
@@ -209,22 +209,22 @@ func (t *tierPacker) chooseOffering(offer int, content []pack.Part) *market.Choi
 }
 
 // solve solves the problem and adds the nodes to the placement. It is the last thing that a buyer does.
-func (t *tierPacker) solve() []*openBin {
+func (t *tierPacker) solve() []*OpenBin {
 	defer func() { t.buyer.scratchOfferings, t.buyer.scratchBinTypes = t.offerings, t.problem.BinTypes }()
 	solution := pack.Solve(&t.problem)
 	bins := solution.Bins
-	t.buyer.truncated = t.buyer.truncated || solution.Truncated
+	t.buyer.Truncated = t.buyer.Truncated || solution.Truncated
 	slices.SortStableFunc(bins, func(x, y pack.Bin) int { // by content, so that the order says something to a reader
 		return cmp.Or(slices.CompareFunc(x.Parts, y.Parts, func(x, y pack.Part) int {
 			return cmp.Or(x.Item-y.Item, y.Count-x.Count)
 		}), x.BinType-y.BinType)
 	})
-	var out []*openBin
+	var out []*OpenBin
 	for _, bin := range bins {
 		co := t.chooseOffering(bin.BinType, bin.Parts)
 		model := co.ToBin()
 		for range bin.Times {
-			ob := &openBin{Bin: model, pool: co.Pool, offering: co.Offering, offerings: co.Offerings}
+			ob := &OpenBin{Bin: model, Pool: co.Pool, offering: co.Offering, offerings: co.Offerings}
 			for _, part := range bin.Parts {
 				ob.addUnits(t.items[part.Item], part.Count)
 			}
@@ -232,31 +232,31 @@ func (t *tierPacker) solve() []*openBin {
 		}
 		co.Pool.Headroom.Charge(model.Capacity, bin.Times)
 		if id := co.Pool.Spec.Catalog.Offerings[co.Offering].Reservation; id != "" {
-			t.buyer.market.Reservations[id] -= bin.Times
+			t.buyer.Market.Reservations[id] -= bin.Times
 		}
 	}
 	return out
 }
 
-// openBin is a new node with what is in it, or what more goes to a host that is there.
-type openBin struct {
+// OpenBin is a new node with what is in it, or what more goes to a host that is there.
+type OpenBin struct {
 	market.Bin
-	pool      *market.Pool
+	Pool      *market.Pool
 	offering  int
 	offerings require.Bits
-	host      *topology.Host
-	contents  []binContent
+	Host      *topology.Host
+	Contents  []Content
 }
 
-// binContent is pods of a pod set in a bin.
-type binContent struct {
-	podSet   *topology.PodSet
-	pods     []*cluster.Pod
+// Content is pods of a pod set in a bin.
+type Content struct {
+	PodSet   *topology.PodSet
+	Pods     []*cluster.Pod
 	feasible *market.FeasibleSet
 }
 
 // addUnits takes n groups off the item.
-func (ob *openBin) addUnits(it *packItem, n int) {
+func (ob *OpenBin) addUnits(it *packItem, n int) {
 	for n > 0 {
 		p := it.shares[0]
 		if p.units == 0 {
@@ -265,7 +265,7 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 		}
 		take := min(n, p.units)
 		for _, member := range p.group.members {
-			ob.contents = append(ob.contents, binContent{member.podSet, member.podSet.TakePods(member.count * take),
+			ob.Contents = append(ob.Contents, Content{member.podSet, member.podSet.TakePods(member.count * take),
 				p.feasible})
 		}
 		p.units -= take
@@ -278,13 +278,13 @@ func (ob *openBin) addUnits(it *packItem, n int) {
 // is where its pods would go, and what there are only a few of says nothing of what a pod is worth.
 func (t *tierPacker) firstTierOnly() {
 	tier := make(map[*market.Pool]int)
-	for i, pools := range t.buyer.market.Tiers {
+	for i, pools := range t.buyer.Market.Tiers {
 		for _, pm := range pools {
 			tier[pm] = i
 		}
 	}
 	for n, bits := range t.problem.FeasibleSets {
-		first := len(t.buyer.market.Tiers)
+		first := len(t.buyer.Market.Tiers)
 		for i := range bits.All {
 			if t.problem.BinTypes[i].Reservation < 0 {
 				first = min(first, tier[t.offerings[i].market])

@@ -1,9 +1,7 @@
-package schedule
+package whatif
 
 import (
 	"slices"
-
-	"github.com/tenon-sh/tenon/internal/topology"
 )
 
 // targetTree is the target nodes that suit pods with the same demands on a node, in the order in which they are filled.
@@ -105,7 +103,7 @@ func (t *targetTree) hasRoom(treeNode int, need []int64) bool {
 // SetOrder says in which order departures are thought to go, the first first: pods that move fill the nodes that are to
 // stay before those that may go, and of these the last to go first.
 func (w *WhatIf) SetOrder(order []int) {
-	for _, target := range w.targets {
+	for _, target := range w.list {
 		target.fillOrder, target.treeLeaves = 0, nil
 	}
 	for at, i := range order {
@@ -113,28 +111,11 @@ func (w *WhatIf) SetOrder(order []int) {
 			target.fillOrder = len(order) - at
 		}
 	}
-	slices.SortStableFunc(w.targets, func(a, b *targetNode) int { return a.fillOrder - b.fillOrder })
+	slices.SortStableFunc(w.list, func(a, b *targetNode) int { return a.fillOrder - b.fillOrder })
 	clear(w.trees)
 	for _, d := range w.departing {
 		for _, b := range d.pods {
 			b.tree, b.noRoom, b.searchFrom = w.treeFor(b.movingPods), false, 0
 		}
 	}
-}
-
-// treeFor finds the target nodes that suit pods of the pod set, room and rules aside.
-func (w *WhatIf) treeFor(m *movingPods) *targetTree {
-	key := topology.TermsText(m.Class.Terms) + "\x00" + topology.TolerationsText(m.Class)
-	t := w.trees[key]
-	if t == nil {
-		var list []*targetNode
-		for _, h := range w.targets {
-			if !h.closed && h.Allows(m.Class) {
-				list = append(list, h)
-			}
-		}
-		t = newTargetTree(list, w.dims)
-		w.trees[key] = t
-	}
-	return t
 }

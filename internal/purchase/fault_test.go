@@ -1,4 +1,4 @@
-package schedule
+package purchase
 
 import (
 	"testing"
@@ -15,12 +15,12 @@ func TestAGroupThatAsksForTooMuchIsDropped(t *testing.T) {
 	first := &podGroup{members: []groupMember{{a, 1}, {b, 2}}, units: 1}
 	second := &podGroup{members: []groupMember{{b, 1}, {a, 2}}, units: 1} // of which there is only one left
 	third := &podGroup{members: []groupMember{{b, 1}}, units: 2}
-	buys := &buyer{}
+	buys := &Buyer{}
 	kept := buys.keepConsistentGroups([]*podGroup{first, second, third})
 	if len(kept) != 2 || kept[0] != first || kept[1] != third {
 		t.Errorf("kept %v", kept)
 	}
-	if len(buys.faults) != 1 || buys.faults[0] != (Fault{Invariant: OneGroup, Class: "a", Have: 3, Most: 2}) {
-		t.Errorf("told %v", buys.faults)
+	if len(buys.Faults) != 1 || buys.Faults[0] != (Fault{Invariant: OneGroup, Class: "a", Have: 3, Most: 2}) {
+		t.Errorf("told %v", buys.Faults)
 	}
 }
