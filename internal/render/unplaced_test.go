@@ -68,7 +68,7 @@ func TestSentences(t *testing.T) {
 			Key: "karpenter.sh/capacity-type"}}},
 			`NodePool "a": none of the 132 instance types matches the pod's karpenter.sh/capacity-type`},
 		"a rule for all": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 132, ByTopology: 132,
-			Rule: spread}}},
+			RuleMiss: schedule.RuleMiss{Rule: spread}}}},
 			`NodePool "a": each of the 132 instance types would break the pod's spread over ` +
 				`topology.kubernetes.io/zone (maxSkew 1)`},
 		"sold out, and why": {schedule.Unplaced{Pools: []schedule.PoolMiss{{Pool: "a", Types: 3, ByOffering: 3,

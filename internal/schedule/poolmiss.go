@@ -106,9 +106,9 @@ func (pm *poolExplainer) explainMiss(p *topology.PodSet) PoolMiss {
 	free := pm.missByPort(&out, p, sold)
 	allowed := pm.missByLimit(&out, free)
 	if p.LastConflict != nil && allowed.Any() {
-		out.ByTopology, out.Rule, out.Inverse, out.Waits = pm.CountTypes(allowed), p.LastConflict.Rule,
-			p.LastConflict.Inverse, p.LastConflict.Undecided
-		out.Unlabelled = !pm.HasLabel(p.LastConflict.Rule.TopologyKey)
+		c := p.LastConflict
+		out.ByTopology, out.RuleMiss = pm.CountTypes(allowed), RuleMiss{Rule: c.Rule, Inverse: c.Inverse,
+			Waits: c.Undecided, Unlabelled: !pm.HasLabel(c.Rule.TopologyKey)}
 		return out
 	}
 	for _, tm := range matches {

@@ -56,16 +56,21 @@ type PoolMiss struct {
 	Crowded bool
 	// Limit names the limited resource that has nothing left.
 	Limit string
-	// Rule is the one between pods that left no domain; Inverse says that it is another pod's.
+	RuleMiss
+	// Advice is what people could do about types that have no capacity, in the cloud's words.
+	Advice []string
+	// MinValues names the key of which too few values were left.
+	MinValues string
+}
+
+// RuleMiss says how a rule between pods leaves no domain of a pool.
+type RuleMiss struct {
+	// Rule is the one that left none; Inverse says that it is another pod's.
 	Rule    *cluster.Rule
 	Inverse bool
 	// Waits says that a node on its way has to be launched before the rule can be judged; Unlabelled that no node of
 	// the pool has the label that the rule is about.
 	Waits, Unlabelled bool
-	// Advice is what people could do about types that have no capacity, in the cloud's words.
-	Advice []string
-	// MinValues names the key of which too few values were left.
-	MinValues string
 }
 
 // shortage fills in the nearest miss of size.
