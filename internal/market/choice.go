@@ -400,13 +400,5 @@ func (pm *Pool) decidable(term require.Set) require.Set {
 // LabelsAgree reports whether the feasible sets' alternatives want the same values of labels that the pool leaves open.
 func (co *Choice) LabelsAgree() bool {
 	var settled cluster.Labels
-	for _, m := range co.Matches {
-		for _, label := range m.OpenLabels {
-			if value, ok := settled.Get(label.Key); ok && value != label.Value {
-				return false
-			}
-		}
-		settled = settled.Merge(m.OpenLabels)
-	}
-	return true
+	return !slices.ContainsFunc(co.Matches, func(m *termMatch) bool { return !m.agrees(&settled) })
 }

@@ -176,15 +176,18 @@ func OfferingsText(rows []require.Bits) string {
 // pods that are alike in what they ask for then always agree about a node.
 func consistentMatches(matches []termMatch) []termMatch {
 	var settled cluster.Labels
-	return slices.DeleteFunc(matches, func(m termMatch) bool {
-		for _, label := range m.OpenLabels {
-			if value, ok := settled.Get(label.Key); ok && value != label.Value {
-				return true
-			}
+	return slices.DeleteFunc(matches, func(m termMatch) bool { return !m.agrees(&settled) })
+}
+
+// agrees reports whether the alternative wants no other values of open labels than are settled, and settles its own.
+func (m *termMatch) agrees(settled *cluster.Labels) bool {
+	for _, label := range m.OpenLabels {
+		if value, ok := settled.Get(label.Key); ok && value != label.Value {
+			return false
 		}
-		settled = settled.Merge(m.OpenLabels)
-		return false
-	})
+	}
+	*settled = settled.Merge(m.OpenLabels)
+	return true
 }
 
 // jointTerms are the alternatives under which the pods of all classes can share a node.

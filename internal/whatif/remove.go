@@ -24,7 +24,7 @@ func (w *WhatIf) Remove(departures ...int) bool {
 	return len(w.withoutRoom) == 0
 }
 
-// RemoveFully is Leave for a single departure of which all pods must find room: it gives up as soon as that is out of
+// RemoveFully is Remove for a single departure of which all pods must find room: it gives up as soon as that is out of
 // the question.
 func (w *WhatIf) RemoveFully(departure int) bool {
 	if slices.ContainsFunc(w.departing[departure].allPods(), func(b movingBatch) bool {
@@ -51,7 +51,7 @@ func (w *WhatIf) RemoveFully(departure int) bool {
 	return len(w.withoutRoom) == 0
 }
 
-// takePods empties departures; st.rest is then who was there.
+// takePods empties departures; withoutRoom is then who was there.
 func (w *WhatIf) takePods(departures []int) {
 	w.withoutRoom = w.withoutRoom[:0]
 	for _, i := range departures {
