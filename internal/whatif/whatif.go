@@ -20,7 +20,8 @@ type RemovableNode struct {
 // WhatIf is a cluster that was taken in once, so that many what-ifs about nodes that go can be played on it: each costs
 // what it touches, not what the cluster has. Pods move by the same rules as in a placement.
 //
-// A what-if begins with Remove, may go on with Buy, and ends with Commit, after which the next one builds on it, or Undo.
+// A what-if begins with Remove, may go on with Buy, and ends with Commit, after which the next one builds on it, or
+// Undo.
 type WhatIf struct {
 	targets
 	market    *market.Market
