@@ -49,14 +49,14 @@ func (b broken) Drifted(context.Context, *v1.NodeClaim) (cloudprovider.DriftReas
 }
 
 // calls are the methods of a provider that are called while the controller runs: each returns whether it answered.
-func calls(p cloudprovider.Provider) map[string]func() (bool, error) {
+func calls(ctx context.Context, p cloudprovider.Provider) map[string]func() (bool, error) {
 	return map[string]func() (bool, error){
-		"InstanceTypes": func() (bool, error) { types, err := p.InstanceTypes(nil, nil); return len(types) == 1, err },
-		"Create":        func() (bool, error) { made, err := p.Create(nil, nil); return made != nil, err },
-		"Get":           func() (bool, error) { there, err := p.Get(nil, ""); return there != nil, err },
-		"List":          func() (bool, error) { all, err := p.List(nil); return len(all) == 1, err },
-		"Delete":        func() (bool, error) { return true, p.Delete(nil, "", cloudprovider.Owner{}) },
-		"Drifted":       func() (bool, error) { reason, err := p.Drifted(nil, nil); return reason == "Drift", err },
+		"InstanceTypes": func() (bool, error) { types, err := p.InstanceTypes(ctx, nil); return len(types) == 1, err },
+		"Create":        func() (bool, error) { made, err := p.Create(ctx, nil); return made != nil, err },
+		"Get":           func() (bool, error) { there, err := p.Get(ctx, ""); return there != nil, err },
+		"List":          func() (bool, error) { all, err := p.List(ctx); return len(all) == 1, err },
+		"Delete":        func() (bool, error) { return true, p.Delete(ctx, "", cloudprovider.Owner{}) },
+		"Drifted":       func() (bool, error) { reason, err := p.Drifted(ctx, nil); return reason == "Drift", err },
 	}
 }
 
@@ -64,7 +64,7 @@ func calls(p cloudprovider.Provider) map[string]func() (bool, error) {
 func TestAPanicOfAProviderIsItsOwn(t *testing.T) {
 	var told, stacks []string
 	failed := func(problem, stack string) { told, stacks = append(told, problem), append(stacks, stack) }
-	for method, call := range calls(contained{broken{}, failed}) {
+	for method, call := range calls(t.Context(), contained{broken{}, failed}) {
 		told, stacks = nil, nil
 		want := "provider mine panicked in " + method + ", which is a mistake in the provider: index out of range"
 		if _, err := call(); err == nil || err.Error() != want {
@@ -76,7 +76,7 @@ func TestAPanicOfAProviderIsItsOwn(t *testing.T) {
 	}
 	told = nil
 	for _, want := range []error{nil, errors.New("no")} {
-		for method, call := range calls(contained{broken{whole: true, err: want}, failed}) {
+		for method, call := range calls(t.Context(), contained{broken{whole: true, err: want}, failed}) {
 			if answered, err := call(); !answered || !errors.Is(err, want) || len(told) > 0 {
 				t.Errorf("%s: answered %v, %v, told %q", method, answered, err, told)
 			}

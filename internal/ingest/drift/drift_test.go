@@ -32,8 +32,10 @@ func TestWhenTheCloudIsAsked(t *testing.T) {
 	if st.Answered(due[0], c, "x", errors.New("boom"), now); st.Of(c) != "" {
 		t.Error("an error is an answer")
 	}
-	if st.NoteVersion(class, "1") || st.NoteVersion(class, "1") || !st.NoteVersion(class, "2") {
-		t.Error("a version is news if another was known")
+	for i, version := range []string{"1", "1", "2"} {
+		if news := st.NoteVersion(class, version); news != (i == 2) {
+			t.Errorf("version %s after %d others: news is %t", version, i, news)
+		}
 	}
 	st.AskSoon(class, now.Add(hastyDrift))
 	if len(st.Due(now.Add(hastyDrift))) != 1 {
