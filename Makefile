@@ -49,7 +49,7 @@ test-aws: ## judge the AWS provider by the conformance suite: on a simulator, an
 
 .PHONY: race
 race: ## run the tests that need no lab under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/disrupt/... ./internal/ingest/... ./internal/lifecycle ./internal/loop ./internal/observe/... ./internal/pack/... ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/topology ./internal/market ./internal/purchase ./internal/schedule ./internal/whatif ./internal/nominate ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
+	CGO_ENABLED=1 go test -race ./cmd/... ./operator ./internal/lease ./internal/logging ./internal/tolerant ./internal/version ./internal/actuate ./internal/cluster ./internal/command ./internal/reason ./internal/render ./internal/disrupt/... ./internal/ingest/... ./internal/lifecycle ./internal/loop ./internal/observe/... ./internal/pack/... ./internal/plan ./internal/replay ./internal/require ./internal/resource ./internal/topology ./internal/market ./internal/purchase ./internal/schedule ./internal/whatif ./internal/nominate ./internal/validate ./cloudprovider/choose ./cloudprovider/fake ./cloudprovider/conformance $$(go list ./cloudprovider/aws/... | grep -v -e /nodeclass -e /onlab)
 
 .PHONY: soak
 soak: ## play seeds of the simulation until it is told to stop, and keep count (FROM=1 for the first seed, TALLY=file for the count)

@@ -133,6 +133,8 @@ func (l *Fleet) serve() time.Duration {
 		}
 		return w.abandoned
 	})
+	// A turn that was given back is worth one only while the burst is not full anyway.
+	l.returned = min(l.returned, int(FleetBurst-l.tokens.TokensAt(now)))
 	for {
 		at := l.first(now)
 		if at < 0 || !l.takeToken(now) {
@@ -148,7 +150,7 @@ func (l *Fleet) serve() time.Duration {
 	next := l.tokens.ReserveN(now, 1)
 	defer next.CancelAt(now)
 	if wait := next.DelayFrom(now); wait > 0 {
-		return wait
+		return max(wait, time.Millisecond)
 	}
 	return fleetInterval // those who wait are held back
 }

@@ -140,3 +140,33 @@ func TestFewAreHeldBack(t *testing.T) {
 		})
 	}
 }
+
+// TestTurnsGivenBackDontAddToTheBurst: after a rest as many go at once as ever, however many turns were given back.
+func TestTurnsGivenBackDontAddToTheBurst(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := NewFleet(func() time.Time { return now })
+	one := func() int { return 1 }
+	for range 3 {
+		w := s.join(one, false)
+		if s.serve(); !errors.Is(s.leave(w, context.Canceled), context.Canceled) {
+			t.Fatal("who leaves is not told why")
+		}
+	}
+	now = now.Add(FleetBurst * fleetInterval)
+	waiting := make([]*fleetWaiter, 2*FleetBurst)
+	for i := range waiting {
+		waiting[i] = s.join(func() int { return fewClaims }, false)
+	}
+	s.serve()
+	through := 0
+	for _, w := range waiting {
+		select {
+		case <-w.through:
+			through++
+		default:
+		}
+	}
+	if through != FleetBurst {
+		t.Errorf("%d go at once after three have given their turns back, want %d", through, FleetBurst)
+	}
+}
