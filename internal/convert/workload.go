@@ -19,7 +19,7 @@ func templates() map[string]string {
 	}
 }
 
-// renamed are the names of the time of Provisioners, and what they are called in v1.
+// renamedAnnotations are the names of the time of Provisioners, and what they are called in v1.
 func renamedAnnotations() map[string]string {
 	return map[string]string{v1.DoNotEvictAnnotationKey: v1.DoNotDisruptAnnotationKey}
 }

@@ -25,7 +25,7 @@ type sky interface {
 	environment() []string
 	// ended says that something which begin started has ended; nil if all is well.
 	ended() error
-	// price is what a node costs in dollars per hour; 0 while it is not known.
+	// prices tells what a node costs in dollars per hour; 0 while it is not known.
 	prices(ctx context.Context) (func(c *v1.NodeClaim, n *corev1.Node) float64, error)
 	// instances counts, past every cache, what the cloud still runs.
 	instances(ctx context.Context, api client.Client) (int, error)

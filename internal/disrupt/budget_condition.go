@@ -56,9 +56,9 @@ type allowance struct {
 	forbidden  bool
 }
 
-func (pb *poolBudget) allowanceFor(reason command.Reason) allowance {
-	sh := pb.limitFor(reason)
-	out := allowance{limit: sh, nextChange: pb.nextChange(reason, sh)}
+func (pb *poolBudget) allowanceFor(why command.Reason) allowance {
+	sh := pb.limitFor(why)
+	out := allowance{limit: sh, nextChange: pb.nextChange(why, sh)}
 	if sh.budget >= 0 {
 		b := &pb.pool.Budgets[sh.budget]
 		out.forbidden = b.Broken || b.Nodes <= 0
@@ -100,7 +100,7 @@ func (pb *poolBudget) describeBudget(i int) reason.Text {
 
 // nextChange is the budget by which the answer changes first by itself, or -1: the window of the budget that binds
 // closes, or that of one opens which would bind.
-func (pb *poolBudget) nextChange(reason command.Reason, now budgetLimit) int {
+func (pb *poolBudget) nextChange(why command.Reason, now budgetLimit) int {
 	first := -1
 	for i := range pb.pool.Budgets {
 		b := pb.pool.Budgets[i]
@@ -108,11 +108,11 @@ func (pb *poolBudget) nextChange(reason command.Reason, now budgetLimit) int {
 			continue
 		}
 		if i != now.budget {
-			if b.Active || b.Allows(pb.totalFor(reason)) >= now.allowed {
+			if b.Active || b.Allows(pb.totalFor(why)) >= now.allowed {
 				continue
 			}
 			b.Active = true
-			if !b.Covers(string(reason)) {
+			if !b.Covers(string(why)) {
 				continue
 			}
 		}

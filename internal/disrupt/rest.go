@@ -8,7 +8,7 @@ import (
 
 const (
 	// firstRest is how long a node is left alone after a disruption of it was given up for the first time. It doubles
-	// with each, up to longestRest; a node that has been at rest for so long begins anew.
+	// with each, up to LongestRest; a node that has been at rest for so long begins anew.
 	firstRest   = time.Minute
 	LongestRest = time.Hour
 )

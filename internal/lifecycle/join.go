@@ -60,8 +60,8 @@ func (st *claimStep) keptFor() string {
 		return ""
 	}
 	for _, m := range st.s.MoveClaims(st.claim.Replaces) {
-		if reason := m.Condition(cluster.DisruptionReason).Reason; reason != "" &&
-			reason != string(command.Underutilized) || st.s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
+		if why := m.Condition(cluster.DisruptionReason).Reason; why != "" &&
+			why != string(command.Underutilized) || st.s.InFlight[command.DeleteClaim{Claim: m.Name}.Key()] {
 			return ""
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/topology"
 )
 
-// maxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
+// MaxRounds bounds how often pods are assigned and packed: what a round could not place because of what it did itself,
 // the next may.
 const MaxRounds = 3
 
@@ -21,7 +21,7 @@ type Buyer struct {
 	// Hosts that are there are asked first where rules tell domains apart.
 	Hosts          []*topology.Host
 	UsePreferences bool
-	// brief asks for a good answer soon rather than for the best.
+	// Brief asks for a good answer soon rather than for the best.
 	Brief bool
 	// Named is how many nodes were bought before, which all have a name.
 	Named int

@@ -95,7 +95,7 @@ func newPreferenceScores(list []*podPreferences, avoid bool) *preferenceScores {
 	return t
 }
 
-// topologyKeysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog
+// keysOf are the keys by which wishes tell offerings of the market apart: none has a label that the catalog
 // does not know.
 func (t *preferenceScores) keysOf(pm *market.Pool) []string {
 	var out []string

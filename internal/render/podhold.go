@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/schedule"
 )
 
-// String is a sentence a person can act on: what keeps the pod away, since when, when the next try is and what to do.
+// Hold is a sentence a person can act on: what keeps the pod away, since when, when the next try is and what to do.
 func Hold(h schedule.PodHold) string {
 	b, f := h.Tries, h.Failure
 	tries := "1 try has"

@@ -96,7 +96,7 @@ func addNodeTerms(pod *corev1.Pod, add func(bool, string)) {
 	}
 }
 
-// keyKinds names the topology keys that are drawn.
+// keyKind names the topology keys that are drawn.
 func keyKind(key string) string {
 	switch key {
 	case corev1.LabelTopologyZone:

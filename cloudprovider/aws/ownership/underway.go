@@ -67,7 +67,7 @@ func (l *Launch) Has(uid types.UID) bool {
 }
 
 // BeginLaunch begins a launch for those of the claims that have no instance and are part of no other; it is nil if
-// there are none. From now on, and until assignLaunched, undoLaunch or noteLost, the launch is under way: instances of
+// there are none. From now on, and until AssignLaunched, UndoLaunch or NoteLost, the launch is under way: instances of
 // it that EC2 shows already are nobody's loss, and who comes for one of its claims waits.
 func (own *Register) BeginLaunch(cluster string, unserved []Claim) *Launch {
 	own.mu.Lock()

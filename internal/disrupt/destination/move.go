@@ -28,9 +28,9 @@ type Move struct {
 	Waiting bool
 	// BudgetReserved says that the node of a move that has not begun was taken from its budget.
 	BudgetReserved bool
-	// isStatic moves are of a pool with a fixed number of nodes.
+	// IsStatic moves are of a pool with a fixed number of nodes.
 	IsStatic bool
-	// placesOnly moves are of a node that goes already; only places are made for its pods.
+	// PlacesOnly moves are of a node that goes already; only places are made for its pods.
 	PlacesOnly bool
 	// GiveUpReason is why the move is given up, if it is; RestAfter says that it would fail again if it were tried at
 	// once.

@@ -24,13 +24,13 @@ const (
 const typeMissingAfter = time.Hour
 
 // Of says how a claim's node differs from what its pool or its class asks for; empty if it does not.
-func Of(s *cluster.Snapshot, c *cluster.Claim) (reason string) {
-	reason, _ = Find(s, c)
-	return reason
+func Of(s *cluster.Snapshot, c *cluster.Claim) (why string) {
+	why, _ = Find(s, c)
+	return why
 }
 
 // Find is Of; known is false if it can't be told now.
-func Find(s *cluster.Snapshot, c *cluster.Claim) (reason string, known bool) {
+func Find(s *cluster.Snapshot, c *cluster.Claim) (why string, known bool) {
 	p := s.Pool(c.Pool)
 	switch {
 	case p == nil || len(p.Problems) > 0: // a slip of the pen must not roll a whole pool

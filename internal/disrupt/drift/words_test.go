@@ -16,7 +16,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/render"
 )
 
-// rollingFleet is movingFleet with words for how far the replacement of drifted nodes has come. They come after a bar.
+// rollingFleet is MovingFleet with words for how far the replacement of drifted nodes has come. They come after a bar.
 func rollingFleet(line string) *disrupttest.Fleet {
 	line, more, _ := strings.Cut(line, "|")
 	f := disrupttest.MovingFleet(strings.TrimSpace(line), nil)

@@ -109,14 +109,14 @@ func (rq *requiredQueue) begin(list []disrupt.Due) {
 
 // queueRequired lines a node up to be replaced whatever it costs, if its pool's budgets allow it. It is fenced once it
 // is known that its pods have somewhere to go.
-func (rq *requiredQueue) queueRequired(c disrupt.Candidate, reason command.Reason) bool {
-	m := &destination.Move{ID: disrupt.MoveID(reason, []string{disrupt.ClaimIdentity(c.Claim)}), Reason: reason,
+func (rq *requiredQueue) queueRequired(c disrupt.Candidate, why command.Reason) bool {
+	m := &destination.Move{ID: disrupt.MoveID(why, []string{disrupt.ClaimIdentity(c.Claim)}), Reason: why,
 		Nodes:    []disrupt.Candidate{c},
 		IsStatic: c.Pool.Static}
-	if reason == command.Drifted {
+	if why == command.Drifted {
 		m.ID = drift.MoveID(c.Claim)
 	}
-	if !rq.budgets.Reserve(c.Claim.Pool, reason, 1) {
+	if !rq.budgets.Reserve(c.Claim.Pool, why, 1) {
 		return false
 	}
 	if c.Pool.Overrides.DryRun {

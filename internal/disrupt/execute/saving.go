@@ -67,8 +67,8 @@ func (sm *savingMoves) proceedLinked(l *linkedMoves) {
 // recheckSaving gives linked moves up that waits for what would not pay any more if it were there.
 func (sm *savingMoves) recheckSaving(l *linkedMoves) {
 	t, known := sm.balanceOf(l, nodesOf(l))
-	if reason := t.Shortfall(sm.set, 0); known && reason != "" {
-		l.giveUp(reason)
+	if why := t.Shortfall(sm.set, 0); known && why != "" {
+		l.giveUp(why)
 	}
 }
 
@@ -99,8 +99,8 @@ func (sm *savingMoves) requestReplacements(l *linkedMoves) {
 	if len(l.replacements) > 0 {
 		part = candidatesOf(held)
 	}
-	if freeRiders, reason := sm.freeRidersOf(l, part, bins); len(freeRiders) > 0 && len(freeRiders) < len(part) {
-		sm.shrinkLinked(l, freeRiders, reason)
+	if freeRiders, why := sm.freeRidersOf(l, part, bins); len(freeRiders) > 0 && len(freeRiders) < len(part) {
+		sm.shrinkLinked(l, freeRiders, why)
 		return
 	}
 	a, no := saving.AppraiseCheapestZones(sm.set, part, bins)
@@ -166,9 +166,9 @@ func (sm *savingMoves) deleteLinked(l *linkedMoves) {
 }
 
 // giveUp gives all moves of the linked moves up.
-func (l *linkedMoves) giveUp(reason disrupt.BlockReason) {
+func (l *linkedMoves) giveUp(why disrupt.BlockReason) {
 	for _, m := range l.moves {
-		m.GiveUp(reason, true)
+		m.GiveUp(why, true)
 	}
 }
 

@@ -78,5 +78,5 @@ func tells(t *testing.T, part string, cases []tellsOf) {
 	}
 }
 
-// tellsOf is a cluster as movingFleet reads it, and what a part of the plan makes of it as told says.
+// tellsOf is a cluster as MovingFleet reads it, and what a part of the plan makes of it as told says.
 type tellsOf struct{ name, cluster, want string }

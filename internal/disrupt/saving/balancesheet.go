@@ -7,7 +7,7 @@ import (
 
 // BalanceSheet is what linked moves take away and what it has cost so far.
 type BalanceSheet struct {
-	// Removed are those that go; RemovedPrice is what they cost, and addedPrice what has been made in their place.
+	// Removed are those that go; RemovedPrice is what they cost, and AddedPrice what has been made in their place.
 	Removed                  []disrupt.Candidate
 	RemovedPrice, AddedPrice float64
 }

@@ -51,10 +51,10 @@ func independentParts(count int, bins []market.Bin, of func(*cluster.Pod) int) [
 
 // PartDemand is how much is asked of the parts of a move.
 type PartDemand struct {
-	// needsSaving asks that what has nothing to do with the rest saves as much as a move by itself has to, and that
+	// NeedsSaving asks that what has nothing to do with the rest saves as much as a move by itself has to, and that
 	// each candidate costs more than its pods' share of the new nodes.
 	NeedsSaving bool
-	// needsChoice asks that what takes the place of several nodes is none that could be kept instead.
+	// NeedsChoice asks that what takes the place of several nodes is none that could be kept instead.
 	NeedsChoice bool
 }
 

@@ -63,7 +63,7 @@ func searched(f *disrupttest.Fleet) string {
 	return strings.Join(out, "; ")
 }
 
-// What a search finds, node by node. Each case is a cluster as fleetOf reads it, and what search tells of it.
+// What a search finds, node by node. Each case is a cluster as FleetOf reads it, and what search tells of it.
 func TestWhatASearchFinds(t *testing.T) {
 	for _, c := range []struct{ name, cluster, want string }{
 		{"pods fit on another node", "large:1 large:5",
@@ -368,7 +368,7 @@ func untold(f *disrupttest.Fleet, p *disrupt.Proposal) (out []string) {
 	return out
 }
 
-// drawnFleet draws three to seven nodes with pods, as fleetOf reads them.
+// drawnFleet draws three to seven nodes with pods, as FleetOf reads them.
 func drawnFleet(r *rand.Rand) string {
 	var words []string
 	for range 3 + r.IntN(5) {

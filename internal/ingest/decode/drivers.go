@@ -55,7 +55,7 @@ func DiskOf(pv *corev1.PersistentVolume) (driver, handle string) {
 	return "", ""
 }
 
-// InlineDisk is diskOf for a disk that a pod names without a claim. Volumes that a driver makes for one pod alone (csi)
+// InlineDisk is DiskOf for a disk that a pod names without a claim. Volumes that a driver makes for one pod alone (csi)
 // are not counted by Kubernetes.
 func InlineDisk(v *corev1.Volume) (driver, handle string) {
 	switch {

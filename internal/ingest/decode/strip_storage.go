@@ -78,7 +78,7 @@ func stripVolume(pv *corev1.PersistentVolume) {
 	*pv = out
 }
 
-// keptDisk is what names the disk; see diskOf.
+// keptDisk is what names the disk; see DiskOf.
 func keptDisk(s *corev1.PersistentVolumeSource) corev1.PersistentVolumeSource {
 	var out corev1.PersistentVolumeSource
 	switch {

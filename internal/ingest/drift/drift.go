@@ -71,8 +71,7 @@ func isOurDriftReason(reason string) bool {
 	return false
 }
 
-// Track sees to it that the cloud is asked about a claim's instance from its launch until its end. The lock is
-// held.
+// Track sees to it that the cloud is asked about a claim's instance from its launch until its end.
 func (st *States) Track(c *cluster.Claim, ref *v1.NodeClassReference, now time.Time) {
 	if ref == nil || c.ProviderID == "" || !c.Deleting.IsZero() || !c.Is(cluster.Launched) {
 		delete(st.byClaim, c.UID)

@@ -22,7 +22,7 @@ type ClaimEntry struct {
 	Claim                 *cluster.Claim
 	Capacity, Allocatable corev1.ResourceList
 	Requests              corev1.ResourceList
-	// InSnapshot is what the last snapshot has of the claim, and madeFrom is the claim that it was made from.
+	// InSnapshot is what the last snapshot has of the claim, and MadeFrom is the claim that it was made from.
 	InSnapshot, MadeFrom *cluster.Claim
 }
 

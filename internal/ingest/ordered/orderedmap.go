@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// orderedMap is a set of things by key that can be listed in order at any time. Changing one costs a look into a map;
+// Map is a set of things by key that can be listed in order at any time. Changing one costs a look into a map;
 // only what is new is sorted, when the list is next asked for; a list in which nothing has changed is handed out again.
 type Map[V any] struct {
 	entries  map[string]*orderedEntry[V]
@@ -100,7 +100,7 @@ func (m *Map[V]) sort() {
 	m.order, m.unsorted = append(merged, old...), nil
 }
 
-// sharedMap is a map that is handed out without being copied: it is copied when it changes after that.
+// Shared is a map that is handed out without being copied: it is copied when it changes after that.
 type Shared[V any] struct {
 	Current map[string]V
 	shared  bool

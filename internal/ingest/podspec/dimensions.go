@@ -33,7 +33,7 @@ type Dimensions struct {
 	limited         map[string]bool // drivers of which some limit has been heard
 }
 
-// number finds or makes the dimension of a resource. The lock is held.
+// number finds or makes the dimension of a resource.
 func (d *Dimensions) number(name corev1.ResourceName) (dim int, ok bool) {
 	if dim, ok = d.Names.Lookup(string(name)); ok {
 		return dim, true
@@ -102,8 +102,7 @@ func (d *Dimensions) LacksDimension(r *Spec) bool {
 	})
 }
 
-// NumberRequested numbers the resources that classes ask for and that can be had: first what can be bought. The lock is
-// held.
+// NumberRequested numbers the resources that classes ask for and that can be had: first what can be bought.
 func (s *Specs) NumberRequested() {
 	available, others := s.requestedResources()
 	for _, name := range append(available, others...) {
@@ -117,7 +116,7 @@ func (s *Specs) NumberRequested() {
 }
 
 // requestedResources are the resources that classes ask for and that can be had: those that can be bought, and the
-// others. The lock is held.
+// others.
 func (s *Specs) requestedResources() (available, others []string) {
 	names := make(map[string]bool)
 	for _, r := range s.classes {
@@ -198,7 +197,7 @@ func (d *Dimensions) LimitsOf(list corev1.ResourceList) cluster.Limits {
 	return l
 }
 
-// WithAttachLimits sets how many volumes can be attached, driver by driver. The lock is held.
+// WithAttachLimits sets how many volumes can be attached, driver by driver.
 func (d *Dimensions) WithAttachLimits(v resource.Vector, limits map[string]int32) resource.Vector {
 	for driver := range d.limited {
 		dim, ok := d.Names.Lookup(resource.AttachPrefix + driver)

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// Labels are a pod's labels; pods with equal labels share one value. The lock is held.
+// Labels are a pod's labels; pods with equal labels share one value.
 func (s *Specs) Labels(labels map[string]string) cluster.Labels {
 	s.keyWriter.bytes = s.keyWriter.bytes[:0]
 	s.keyWriter.labels(labels)
@@ -24,7 +24,7 @@ func (s *Specs) Labels(labels map[string]string) cluster.Labels {
 }
 
 // Limits is what a pod's containers may use at most of what every node has; nil without limits. Pods with equal
-// limits share one value. It is for people: no decision depends on it. The lock is held.
+// limits share one value. It is for people: no decision depends on it.
 func (s *Specs) Limits(spec *corev1.PodSpec) *resource.Vector {
 	var sum resource.Vector
 	limited := false
@@ -92,7 +92,7 @@ func specCost(r *Spec) int {
 	return cost
 }
 
-// countBytes sums up about how many bytes are remembered. The lock is held.
+// countBytes sums up about how many bytes are remembered.
 func (s *Specs) countBytes() int {
 	sum := 0
 	for key, r := range s.byKey {

@@ -18,7 +18,7 @@ import (
 	"github.com/tenon-sh/tenon/internal/resource"
 )
 
-// classSpec is what a class is made from: everything that matters to placement, before resources are numbered. Pods of
+// Spec is what a class is made from: everything that matters to placement, before resources are numbered. Pods of
 // one pod key share a spec; specs with the same content share a class.
 type Spec struct {
 	Requests    []Request // by rising name: as a map they take four times as much, and each class has its own
@@ -62,7 +62,7 @@ func New() Specs {
 	}
 }
 
-// Of finds or makes the spec of a pod, its volumes left aside. The lock is held.
+// Of finds or makes the spec of a pod, its volumes left aside.
 func (s *Specs) Of(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *Spec {
 	over := podExcessOf(spec)
 	if over.isAny() {
@@ -85,7 +85,7 @@ func (s *Specs) Of(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1
 	return r
 }
 
-// readSpec makes the spec of a pod. The lock is held.
+// readSpec makes the spec of a pod.
 func (s *Specs) readSpec(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *corev1.PodStatus) *Spec {
 	r := &Spec{Requests: podRequests(spec, status), tolerations: tolerationsOf(spec.Tolerations),
 		ports: portsOf(spec)}
@@ -107,7 +107,7 @@ func (s *Specs) readSpec(meta *metav1.ObjectMeta, spec *corev1.PodSpec, status *
 	return r
 }
 
-// Class finds or makes the class of a spec. The lock is held.
+// Class finds or makes the class of a spec.
 func (s *Specs) Class(r *Spec) *cluster.PodClass {
 	if r.class != nil {
 		return r.class
@@ -273,7 +273,7 @@ func requestsOf(list corev1.ResourceList) []Request {
 	return out
 }
 
-// numberedRequests are those that somebody has a number for already. The lock is held.
+// numberedRequests are those that somebody has a number for already.
 func (d *Dimensions) numberedRequests(list []Request) []Request {
 	return slices.DeleteFunc(slices.Clone(list), func(r Request) bool {
 		_, known := d.Names.Lookup(r.Name)

@@ -25,8 +25,7 @@ func newResourceSupply() resourceSupply {
 	return resourceSupply{sold: make(map[string]bool), shownBy: make(map[string]int), yielded: make(map[string]bool)}
 }
 
-// IsOffered reports whether a resource can be had. Volumes are counted by limits that somebody has set. The lock is
-// held.
+// IsOffered reports whether a resource can be had. Volumes are counted by limits that somebody has set.
 func (d *Dimensions) IsOffered(name string) bool {
 	switch {
 	case strings.HasPrefix(name, resource.AttachPrefix):
@@ -38,7 +37,7 @@ func (d *Dimensions) IsOffered(name string) bool {
 	return known && dim <= resource.Pods
 }
 
-// Offer takes in that a node or a claim shows other lists than before. The lock is held.
+// Offer takes in that a node or a claim shows other lists than before.
 func (d *Dimensions) Offer(old, now []corev1.ResourceList) {
 	for _, list := range now {
 		for name, q := range list {

@@ -24,7 +24,7 @@ type ruleReader struct {
 	problems    []string
 }
 
-// readRules lists what ties a pod to others, what it would like, and what of it can't be read. The lock is held.
+// readRules lists what ties a pod to others, what it would like, and what of it can't be read.
 func (s *Specs) readRules(meta *metav1.ObjectMeta, spec *corev1.PodSpec) *ruleReader {
 	r := &ruleReader{specs: s, meta: meta}
 	if a := spec.Affinity; a != nil {
@@ -201,12 +201,12 @@ func ReadSelector(in *metav1.LabelSelector) (s cluster.Selector, problems []stri
 	return s, r.problems
 }
 
-// internRule finds or makes the one value of a rule. The lock is held.
+// internRule finds or makes the one value of a rule.
 func (s *Specs) internRule(r cluster.Rule) *cluster.Rule {
 	return s.internKeyedRule(r, selectorsText(r.Selectors))
 }
 
-// internKeyedRule is rule for one whose selectors have been written down. The lock is held.
+// internKeyedRule is internRule for one whose selectors have been written down.
 func (s *Specs) internKeyedRule(r cluster.Rule, selectors string) *cluster.Rule {
 	r.Key = ruleText(&r) + selectors
 	if have := s.rules[r.Key]; have != nil {

@@ -43,7 +43,7 @@ func budgetOf(in *v1.Budget) (cluster.Budget, window) {
 }
 
 // The end of windows that overlap is looked for over so many of them and so far ahead; one that is open for longer
-// counts as one that never closes, until it is looked at again. The book is locked meanwhile.
+// counts as one that never closes, until it is looked at again. Everybody else waits meanwhile.
 const (
 	longestLookAhead = 400 * 24 * time.Hour
 	mostTicks        = 1000

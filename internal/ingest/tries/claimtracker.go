@@ -15,7 +15,7 @@ const (
 	// TrackFor is how long a node that is up is watched if pods of its owner neither run there nor wait.
 	TrackFor = 10 * time.Minute
 	// DormantAfter is how long the tries are told while no pod of the owner waits and nothing is tried. It is no
-	// shorter than the longest time between two tries. rememberFor is how long the count goes on if pods come again:
+	// shorter than the longest time between two tries. RememberFor is how long the count goes on if pods come again:
 	// those of a CronJob come and go. maxDormant is how many such owners are remembered.
 	DormantAfter = 5 * time.Minute
 	RememberFor  = time.Hour
@@ -39,7 +39,7 @@ type Tracker struct {
 	removedEarly map[string]time.Time        // see mayRemoveEarly, by the same
 }
 
-// newTries follows no claim yet.
+// New follows no claim yet.
 func New(since time.Time) Tracker {
 	return Tracker{watchedSince: since, trackers: make(map[string]*claimTracker),
 		messages: make(map[string]schedulerMessage), settled: make(map[string]bool),

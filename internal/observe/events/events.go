@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// longestNote is the API server's limit for the text of an event.
+	// LongestNote is the API server's limit for the text of an event.
 	LongestNote = 1024
 	// Nominations come in bursts of thousands; a steady few tell as much and leave the API server to the pods.
 	nominationsPerSecond, nominationsBurst = 5, 10
@@ -57,8 +57,8 @@ type rationed struct {
 	nominations, failures, notes, transitions, noCapacity *eventLimiter
 	// limiters are those of what disruption tells, by reason.
 	limiters map[string]*eventLimiter
-	// recentEvents is what events have said, recentLogs what the log has. longEvents is for what holds for hours, and
-	// longLogs for what the log says of it to those who look closer.
+	// recentEvents is what events have said, RecentLogs what the log has. LongEvents is for what holds for hours, and
+	// LongLogs for what the log says of it to those who look closer.
 	recentEvents, RecentLogs, LongEvents, LongLogs *News
 }
 

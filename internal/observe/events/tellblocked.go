@@ -21,7 +21,7 @@ type blockTeller struct {
 const (
 	// toldAgain is how long a node is not told again why it stays. Events are kept for an hour by default.
 	toldAgain = time.Hour
-	// worthTelling is how long a reason that usually passes must have held.
+	// WorthTelling is how long a reason that usually passes must have held.
 	WorthTelling = 5 * time.Minute
 	// While some have not been told they are gone through every tellEvery, and afterwards every reviewEvery.
 	tellEvery, reviewEvery = time.Second, time.Minute

@@ -19,12 +19,12 @@ import (
 
 const (
 	normal = corev1.EventTypeNormal
-	// terminating is the contract's word for the end of a node that a rule of its pool asked for.
+	// Terminating is the contract's word for the end of a node that a rule of its pool asked for.
 	Terminating = "DisruptionTerminating"
 	// The contract's words for the replacement of a node that goes: it is launched, and awaited.
 	disruptionLaunching = "DisruptionLaunching"
 	disruptionWaiting   = "DisruptionWaitingReadiness"
-	// dryRun is our own word for what would be done if the NodePool did not only want to be told.
+	// DryRun is our own word for what would be done if the NodePool did not only want to be told.
 	DryRun = string(disrupt.DryRun)
 )
 

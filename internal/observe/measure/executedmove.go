@@ -16,7 +16,7 @@ type executedMove struct {
 	reason       command.Reason
 	Members      []*cluster.Claim // sorted by name
 	Replacements []*cluster.Claim
-	// before and after are the prices per hour of what goes and of what came.
+	// Before and After are the prices per hour of what goes and of what came.
 	Before, After float64
 }
 

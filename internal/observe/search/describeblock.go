@@ -15,7 +15,7 @@ const HoursPerMonth = 730
 type Block struct {
 	disrupt.BlockedNode
 	Pool string
-	// budget is what the pool's disruption budgets say about it now, if they are the reason.
+	// Budget is what the pool's disruption budgets say about it now, if they are the reason.
 	Budget string
 }
 

@@ -19,7 +19,7 @@ type Result struct {
 	Truncated bool // it has used up its steps
 	Moves     []foundMove
 	Blocked   []Blocked // sorted by claim
-	// notBegun are those of them that a move was found for which was not begun; earlierNotBegun are the last search's.
+	// NotBegun are those of them that a move was found for which was not begun; earlierNotBegun are the last search's.
 	NotBegun, earlierNotBegun []Blocked
 	// budgets are what the budgets of pools say that are a reason.
 	budgets map[string]string

@@ -19,9 +19,9 @@ type ConditionChanges struct {
 	allKinds             *transitions // all but nodes in one, as the contract had them first
 	last                 *cluster.Snapshot
 	leaving              *poolDeletions
-	// claimChanged is told of the conditions of claims that have changed.
+	// ClaimChanged is told of the conditions of claims that have changed.
 	ClaimChanged func(claim *cluster.Claim, from, to cluster.Condition)
-	// poolChanged is told of those of pools.
+	// PoolChanged is told of those of pools.
 	PoolChanged func(pool *cluster.Pool, from, to cluster.Condition)
 }
 

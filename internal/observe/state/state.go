@@ -25,9 +25,9 @@ const staleAfter = 30 * time.Second
 type Collector struct {
 	now    func() time.Time
 	Latest atomic.Pointer[TimedSnapshot]
-	// planning is when the plan that is being made was begun; nil if none is.
+	// Planning is when the plan that is being made was begun; nil if none is.
 	Planning atomic.Pointer[time.Time]
-	// search is what the last search for cheaper nodes came to; nil before the first.
+	// Search is what the last search for cheaper nodes came to; nil before the first.
 	Search  atomic.Pointer[search.Result]
 	starts  *PodStarts
 	leaving *poolDeletions

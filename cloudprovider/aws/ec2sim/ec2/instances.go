@@ -58,7 +58,7 @@ func (s *Service) byReservation(all []cloud.Instance) []ec2types.Reservation {
 	return list
 }
 
-// plainAttributes are the filters of instances that compare one text.
+// plainAttribute is what a filter of instances compares, if that is one text.
 func plainAttribute(i *cloud.Instance, filter string) (string, bool) {
 	switch filter {
 	case "instance-id":

@@ -53,7 +53,7 @@ func AWSLimits() Limits {
 // NoLimits takes every call.
 func NoLimits() Limits { return Limits{} }
 
-// bareReads are the actions that have a smaller bucket when they ask for everything.
+// bareRead tells the actions that have a smaller bucket when they ask for everything.
 func bareRead(action string) bool {
 	switch action {
 	case "DescribeInstances", "DescribeInstanceStatus", "DescribeSecurityGroups":

@@ -40,7 +40,7 @@ var prices = map[string]map[string]float64{
 }
 `
 
-// older prices of another place than the rest: those that are there stay.
+// olderText has prices of another place than the rest: those that are there stay.
 const olderText = `package pricing
 
 // generated at 2024-11-06T01:00:11Z for eu-west-1
